@@ -1,0 +1,36 @@
+# Every target starts from a bare clone with python3 and make: it builds .venv, installs and runs.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test test-all check check-all lint format clean
+.DEFAULT_GOAL := demo
+
+.venv/.installed: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: .venv/.installed
+	$(BIN)/dpmine demo
+
+test: .venv/.installed
+	$(BIN)/python -m pytest -n 2
+
+lint: .venv/.installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+check: lint test
+
+# The slow tests too: many more crashes, races and draws.
+check-all: lint .venv/.installed
+	$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
+
+format: .venv/.installed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

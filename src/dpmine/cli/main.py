@@ -1,0 +1,63 @@
+"""The `dpmine` command."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dpmine.cli import budget, query, schema
+from dpmine.cli.shared import one_sentence_errors
+
+app = typer.Typer(
+    name="dpmine",
+    help="Differentially private data mining: one private door to a table.\n\nStart with: dpmine demo",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(schema.app, name="schema")
+app.add_typer(budget.app, name="budget")
+app.add_typer(query.app, name="query")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"dpmine {version('dpmine')}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Differentially private data mining: one private door to a table."""
+
+
+@app.command()
+def demo(
+    rows: Annotated[int, typer.Option(help="How many patients to generate.", min=100, max=2_000_000)] = 50_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")] = False,
+) -> None:
+    """The whole story on generated patients: schema, grant, private questions, a refusal, the statement.
+
+    Example: dpmine demo --rows 50000
+    """
+    from dpmine.cli.demo import run_demo
+
+    with one_sentence_errors():
+        run_demo(rows, as_json=as_json)
+
+
+def run() -> None:
+    """The entry point."""
+    app()
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,199 @@
+"""`dpmine query`: private questions through the door."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpmine.cli.shared import (
+    Analyst,
+    AsJson,
+    Budget,
+    Data,
+    LedgerFile,
+    SchemaFile,
+    Version,
+    escaped,
+    one_sentence_errors,
+    open_data,
+    out,
+    print_json,
+)
+
+app = typer.Typer(help="Ask private questions; each one is charged.", no_args_is_help=True)
+Condition = Annotated[
+    str | None, typer.Option("--where", help='Only rows like this: "age >= 40 and ward in [north, south]".')
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say cost and expected error; spend nothing.")]
+
+
+def _table(data: Any, analyst: str, where: str | None) -> Any:
+    private = data.private(analyst)
+    return private if where is None else private.where(where)
+
+
+def _show_preview(preview: Any, as_json: bool) -> None:
+    from dpmine.values import to_json
+
+    if as_json:
+        print_json(to_json(preview))
+    else:
+        out.print(escaped(str(preview)))
+
+
+def _receipt(receipt: Any, remaining: Any) -> dict[str, Any]:
+    return {
+        "epsilon": str(receipt.epsilon),
+        "cost": str(receipt.cost),
+        "remaining": str(remaining),
+        "ledger_head": {"sequence": receipt.sequence, "digest": receipt.digest},
+    }
+
+
+@app.command()
+def count(
+    file: Data,
+    schema: SchemaFile,
+    epsilon: Budget,
+    where: Condition = None,
+    analyst: Analyst = "owner",
+    ledger: LedgerFile = None,
+    version: Version = "1",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Count rows, with noise.
+
+    Example: dpmine query count patients.parquet --schema patients.toml --where "age >= 40" --epsilon 0.1
+    """
+    with one_sentence_errors(), closing(open_data(file, schema, ledger, version)) as data:
+        private = _table(data, analyst, where)
+        if dry_run:
+            _show_preview(private.count(epsilon=epsilon, dry_run=True), as_json)
+            return
+        answer = private.count(epsilon=epsilon)
+        interval = answer.interval()
+        if as_json:
+            form = {"noisy_count": answer.value, "interval_95": [interval.low, interval.high], "note": interval.note}
+            print_json({**form, **_receipt(answer.receipt, private.remaining())})
+        else:
+            out.print(f"About {answer.value} rows; {interval}. Epsilon {private.remaining()} remains.")
+
+
+@app.command()
+def histogram(
+    file: Data,
+    schema: SchemaFile,
+    by: Annotated[list[str], typer.Option("--by", help="A column, or column:cut:cut for bins. May be given again.")],
+    epsilon: Budget,
+    where: Condition = None,
+    analyst: Analyst = "owner",
+    ledger: LedgerFile = None,
+    version: Version = "1",
+    dry_run: DryRun = False,
+    output: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the noisy counts to this CSV file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count rows for every combination of labels, with noise.
+
+    Example: dpmine query histogram patients.parquet --schema patients.toml --by ward --by age:18:65 --epsilon 0.1
+    """
+    from dpmine.expression_text import parse_key
+
+    with one_sentence_errors(), closing(open_data(file, schema, ledger, version)) as data:
+        private = _table(data, analyst, where)
+        keys = [parse_key(text) for text in by]
+        if dry_run:
+            _show_preview(private.histogram(*keys, epsilon=epsilon, dry_run=True), as_json)
+            return
+        answer = private.histogram(*keys, epsilon=epsilon)
+        if output is not None:
+            _write_csv(answer, output)
+        if as_json:
+            rows = [{"labels": list(labels), "noisy_count": number} for labels, number in answer.items()]
+            form = {"by": list(answer.titles), "standard_deviation": answer.standard_deviation, "counts": rows}
+            print_json({**form, **_receipt(answer.receipt, private.remaining())})
+        else:
+            _print_histogram(answer)
+            out.print(f"Epsilon {private.remaining()} remains.")
+
+
+def _print_histogram(answer: Any) -> None:
+    """A table with bars: people would rather look than read."""
+    from rich.table import Table
+
+    table = Table()
+    for title in answer.titles:
+        table.add_column(escaped(title))
+    table.add_column("noisy count", justify="right")
+    table.add_column("")
+    largest = max(int(answer.counts.max()), 1)
+    for number, (labels, counted) in enumerate(answer.items()):
+        if number == 60:
+            table.add_row(*["..."] * len(answer.titles), f"{answer.counts.size - 60} more", "")
+            break
+        bar = "█" * round(30 * max(counted, 0) / largest)
+        table.add_row(*map(escaped, labels), str(counted), f"[cyan]{bar}[/]")
+    out.print(table)
+    from dpmine.queries import noise_half_width
+
+    out.print(f"Each count is within {noise_half_width(answer.scale, 0.95)} of the truth in 95 % of the cases.")
+
+
+def _write_csv(answer: Any, path: Path) -> None:
+    import csv
+
+    from dpmine.errors import RequestError
+
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow([*answer.titles, "noisy_count"])
+            writer.writerows([*labels, counted] for labels, counted in answer.items())
+    except OSError as error:
+        raise RequestError(
+            f"The answer was paid but {str(path)!r} cannot be written: {error.strerror}. Ask again: it is free."
+        ) from None
+
+
+@app.command()
+def choose(
+    file: Data,
+    schema: SchemaFile,
+    among: Annotated[list[str], typer.Option("--among", help="The column whose labels compete; or columns to split by.")],
+    epsilon: Budget,
+    score: Annotated[str, typer.Option(help="count (most frequent label), or max, gini, infogain (best split).")] = "count",
+    where: Condition = None,
+    analyst: Analyst = "owner",
+    ledger: LedgerFile = None,
+    version: Version = "1",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Choose a label or a split privately.
+
+    Example: dpmine query choose patients.parquet --schema patients.toml --among age --among ward --score gini --epsilon 0.1
+    """
+    from dpmine.errors import RequestError
+    from dpmine.expression_text import parse_key
+
+    with one_sentence_errors(), closing(open_data(file, schema, ledger, version)) as data:
+        private = _table(data, analyst, where)
+        if score == "count" and len(among) > 1:
+            raise RequestError("With score 'count', give --among once: the labels of that column compete.")
+        candidates: Any = (
+            parse_key(among[0]) if score == "count" else [parse_key(text) if ":" in text else text for text in among]
+        )
+        if dry_run:
+            _show_preview(private.choose(candidates, score=score, epsilon=epsilon, dry_run=True), as_json)
+            return
+        chosen = private.choose(candidates, score=score, epsilon=epsilon)
+        if as_json:
+            label = {"label": chosen.label} if score == "count" else {"by": chosen.key.title, "labels": list(chosen.labels)}
+            print_json({**label, **_receipt(chosen.receipt, private.remaining())})
+        else:
+            out.print(escaped(str(chosen)))
+            out.print(f"Epsilon {private.remaining()} remains.")

@@ -1,0 +1,77 @@
+"""What all commands share: one error sentence with its exit code, options, and output as text or JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from dpmine.dataset import DataSet
+    from dpmine.schema import Schema
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+Data = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")]
+SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema: public facts in TOML.", metavar="TOML")]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option("--ledger", help="The ledger's file. Default: beside the data, named after the data set.", metavar="DB"),
+]
+Analyst = Annotated[str, typer.Option("--as", help="The analyst whose allotment is charged.", metavar="NAME")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Budget = Annotated[str, typer.Option("--epsilon", help="The epsilon to spend, such as 0.1.", metavar="EPS")]
+Version = Annotated[str, typer.Option("--version-label", help="The owner's label of this state of the data.")]
+
+
+@contextmanager
+def one_sentence_errors() -> Iterator[None]:
+    """Turn dpmine's errors into one sentence on stderr and the exit code of their kind."""
+    from dpmine.errors import DpmineError
+
+    try:
+        yield
+    except DpmineError as error:
+        err.print(f"[bold red]Error:[/] {escaped(str(error))}")
+        raise typer.Exit(error.exit_code) from None
+
+
+def escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def print_json(form: Any) -> None:
+    sys.stdout.write(json.dumps(form, indent=2, ensure_ascii=False) + "\n")
+
+
+def ledger_path(table: Path, schema: Schema, ledger: Path | None) -> Path:
+    from dpmine.dataset import default_ledger
+
+    return ledger or default_ledger(table, schema)
+
+
+def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str) -> DataSet:
+    """Open a table whose ledger exists; a missing ledger says how to make one."""
+    from dpmine.dataset import open as open_table
+    from dpmine.errors import DataError, LedgerError
+    from dpmine.schema import Schema
+
+    schema = Schema.load(schema_file)
+    if not table.exists():
+        raise DataError(f"There is no file {str(table)!r}.")
+    path = ledger_path(table, schema, ledger)
+    if not path.exists():
+        raise LedgerError(
+            f"There is no ledger {str(path)!r}. The owner makes one with: "
+            f"dpmine budget init {table} --schema {schema_file} --cap EPSILON"
+        )
+    return open_table(table, schema=schema, ledger=path, version=version)

@@ -1,0 +1,174 @@
+"""The wiring: an owner opens a table, grants budgets, and hands out private tables. Alone imports kernel and engines."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from dpmine.engines.encoding import EncodedTable, encode
+from dpmine.engines.memory import MemoryEngine
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.frames import open_source
+from dpmine.kernel.door import Kernel
+from dpmine.kernel.ledger import Account, Ledger
+from dpmine.kernel.noise import NoiseSource
+from dpmine.kernel.replay import DATASET
+from dpmine.queries import Preview, Query, Reply
+from dpmine.schema import Schema
+from dpmine.statements import Allotment, Spending, Statement
+from dpmine.tables import PrivateTable
+
+Amount = Epsilon | str | int | float | Decimal
+
+
+def open(  # noqa: A001 (dm.open is the name users type)
+    table: Any,
+    *,
+    schema: Schema | str | Path,
+    ledger: str | Path | None = None,
+    cap: Amount | None = None,
+    version: str = "1",
+    noise: str = "exact",
+) -> DataSet:
+    """Open a table as its owner.
+
+    table    a CSV or Parquet file, or a pandas, Polars or Arrow frame
+    schema   the public facts: a Schema or its TOML file
+    ledger   the ledger's file; None keeps it in memory, for this process only
+    cap      the epsilon that all analysts together may ever spend; needed for a new ledger
+    version  the owner's label of this state of the data; another label is another root of the odometer, and roots add
+    noise    "exact" (ours) or "opendp"
+    """
+    facts = Schema.load(schema)
+    if not version or len(version) > 200:
+        raise RequestError("The version must be a label of 1 to 200 characters.")
+    source = noise_source(noise)
+    encoded = table if isinstance(table, EncodedTable) else encode(open_source(table), facts)
+    book = open_ledger(facts, ledger, cap=cap)
+    return DataSet(encoded, book, version=version, noise=source)
+
+
+def open_ledger(schema: Schema, ledger: str | Path | None, *, cap: Amount | None = None, create: bool = True) -> Ledger:
+    """Open or make the ledger of a data set. It is bound to the name in the schema, not to a file name."""
+    units = None if cap is None else Epsilon.parse(cap, name="cap").units
+    return Ledger(None if ledger is None else Path(ledger), dataset=schema.name, cap=units, create=create)
+
+
+def default_ledger(table: str | Path, schema: Schema) -> Path:
+    """Beside the data, named after the data set: renaming the data file does not reset the budget."""
+    return Path(table).absolute().parent / f"{schema.name}.ledger.db"
+
+
+def noise_source(name: str) -> NoiseSource | None:
+    """The provider of that name; None for the kernel's own exact noise."""
+    if name == "exact":
+        return None
+    if name == "opendp":
+        from dpmine.kernel.opendp_noise import OpenDPNoise
+
+        return OpenDPNoise()
+    raise RequestError(f"noise must be 'exact' or 'opendp'. Got {name!r} instead.")
+
+
+class DataSet:
+    """An opened table with its ledger: the owner's handle."""
+
+    def __init__(self, table: EncodedTable, ledger: Ledger, *, version: str, noise: NoiseSource | None = None) -> None:
+        self._table = table
+        self._ledger = ledger
+        engine = MemoryEngine(table, bytes.fromhex(ledger.fact("split_key")))
+        self._kernel = Kernel(table.schema, engine, ledger, version=version, noise=noise)
+
+    @property
+    def schema(self) -> Schema:
+        return self._table.schema
+
+    def grant(self, analyst: str, *, epsilon: Amount) -> PrivateTable:
+        """Let an analyst spend up to `epsilon` in all, and return what to hand over. Granting again sets, not adds."""
+        self._ledger.grant(analyst, Epsilon.parse(epsilon).units)
+        return self.private(analyst)
+
+    def private(self, analyst: str) -> PrivateTable:
+        """The private table of an analyst who has a grant."""
+        self._ledger.account(analyst)
+        return PrivateTable(LocalExecutor(self._kernel, analyst))
+
+    def revoke(self, analyst: str) -> None:
+        """End an analyst's access. What was spent stays spent."""
+        self._ledger.revoke(analyst)
+
+    def statement(self) -> Statement:
+        """All grants and spendings, for the owner."""
+        return statement_of(self._ledger, self._kernel.schema, self._kernel.version)
+
+    def close(self) -> None:
+        self._ledger.close()
+
+    def __enter__(self) -> DataSet:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+
+class LocalExecutor:
+    """Hands an analyst's queries to the kernel in this process."""
+
+    def __init__(self, kernel: Kernel, analyst: str) -> None:
+        self._kernel = kernel
+        self._analyst = analyst
+
+    @property
+    def schema(self) -> Schema:
+        return self._kernel.schema
+
+    def answer(self, query: Query, *, key: str | None = None) -> Reply:
+        return self._kernel.answer(query, analyst=self._analyst, key=key)
+
+    def preview(self, query: Query) -> Preview:
+        return self._kernel.preview(query, analyst=self._analyst)
+
+    def remaining(self) -> Epsilon:
+        return Epsilon(self._kernel.ledger.account(self._analyst).remaining)
+
+    def statement(self) -> Statement:
+        return statement_of(self._kernel.ledger, self._kernel.schema, self._kernel.version, self._analyst)
+
+
+def statement_of(ledger: Ledger, schema: Schema, version: str, analyst: str | None = None) -> Statement:
+    """The ledger in plain sentences: all of it for the owner, an analyst's own part for an analyst."""
+    whole = ledger.account(DATASET)
+    accounts = ledger.accounts() if analyst is None else [ledger.account(analyst)]
+    return Statement(
+        dataset=ledger.fact("dataset"),
+        version=version,
+        currency=ledger.fact("currency"),
+        neighbours=ledger.fact("neighbours"),
+        schema_drafted=schema.drafted,
+        cap=Epsilon(whole.allotment),
+        dataset_spent=Epsilon(whole.spent) if analyst is None else None,
+        allotments=tuple(_allotment(account) for account in accounts),
+        spendings=_spendings(ledger, analyst),
+    )
+
+
+def _allotment(account: Account) -> Allotment:
+    return Allotment(account.name, Epsilon(account.allotment), Epsilon(account.spent), account.revoked)
+
+
+def _spendings(ledger: Ledger, analyst: str | None) -> tuple[Spending, ...]:
+    entries = ledger.entries()
+    answered = {(entry["analyst"], entry["key"]) for entry in entries if entry["do"] == "answer"}
+    return tuple(
+        Spending(
+            entry["analyst"],
+            entry["what"],
+            Epsilon(entry["cost"][0]),
+            entry["at"],
+            (entry["analyst"], entry["key"]) in answered,
+        )
+        for entry in entries
+        if entry["do"] == "reserve" and analyst in (None, entry["analyst"])
+    )

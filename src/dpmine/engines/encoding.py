@@ -1,0 +1,131 @@
+"""A table as integer codes: each column in the smallest unsigned type, by the public rules of the schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.engines.cache import Cache
+from dpmine.errors import DataError
+from dpmine.frames import Source
+from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
+
+Codes = NDArray[np.unsignedinteger]
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """A list column: entry i belongs to row `rows[i]` and holds item `items[i]`, in order."""
+
+    rows: NDArray[np.uint32]
+    items: Codes
+
+
+@dataclass(eq=False)
+class EncodedTable:
+    """The codes of one table version. Immutable; kernels, caches and engines share it."""
+
+    schema: Schema
+    rows: int
+    columns: dict[str, Codes]
+    lists: dict[str, Lists]
+    cache: Cache = field(default_factory=Cache)
+
+    @property
+    def bytes(self) -> int:
+        lists = sum(column.rows.nbytes + column.items.nbytes for column in self.lists.values())
+        return sum(column.nbytes for column in self.columns.values()) + lists
+
+    @cached_property
+    def occurrence(self) -> NDArray[np.int64]:
+        """The number of each row among identical rows: 0 for the first, 1 for the second, ...
+
+        As a multiset of (row, occurrence) pairs, adding one row adds exactly one pair, wherever the row is inserted.
+        Keyed-hash parts read this number, so that copies of one row do not all fall into one part.
+        """
+        identity = np.zeros(self.rows, dtype=np.int64)
+        distinct = 1
+        for name, codes in self.columns.items():
+            size = self.schema.single(name).size
+            if distinct * size >= 2**62:
+                identity, distinct = _dense(identity)
+            identity = identity * size + codes
+            distinct *= size
+        for column in self.lists.values():
+            identity, distinct = _dense(identity)
+            identity = identity * max(self.rows, 1) + _list_identity(column, self.rows)
+        order = np.argsort(identity, kind="stable")
+        ordered = identity[order]
+        starts = np.concatenate(([True], ordered[1:] != ordered[:-1])) if self.rows else np.zeros(0, dtype=bool)
+        first = np.maximum.accumulate(np.where(starts, np.arange(self.rows), 0))
+        occurrence = np.empty(self.rows, dtype=np.int64)
+        occurrence[order] = np.arange(self.rows) - first
+        return occurrence
+
+
+def _dense(identity: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    distinct, dense = np.unique(identity, return_inverse=True)
+    return dense.astype(np.int64), max(len(distinct), 1)
+
+
+def _list_identity(column: Lists, rows: int) -> NDArray[np.int64]:
+    """A number for each row that two rows share exactly if their lists are equal."""
+    seen: dict[tuple[int, ...], int] = {}
+    ends = np.cumsum(np.bincount(column.rows, minlength=rows)).tolist()
+    items = column.items.tolist()
+    start, identity = 0, np.empty(rows, dtype=np.int64)
+    for row, end in enumerate(ends):
+        identity[row] = seen.setdefault(tuple(items[start:end]), len(seen))
+        start = end
+    return identity
+
+
+def encode(source: Source, schema: Schema) -> EncodedTable:
+    """Encode every attribute of the schema; columns that the schema does not name are never read."""
+    missing = [attribute.name for attribute in schema.attributes if attribute.name not in source.columns]
+    if missing:
+        raise DataError(f"The table has no column {missing[0]!r}, which the schema describes.")
+    columns: dict[str, Codes] = {}
+    lists: dict[str, Lists] = {}
+    for attribute in schema.attributes:
+        if isinstance(attribute, Nominal):
+            columns[attribute.name] = encode_nominal(source, attribute)
+        elif isinstance(attribute, Numeric):
+            columns[attribute.name] = encode_numbers(source.numbers(attribute.name), attribute)
+        else:
+            lists[attribute.name] = encode_lists(source.lists(attribute.name, attribute.separator), attribute)
+    if source.rows > MOST_ROWS:
+        raise DataError(f"The memory engine holds at most {MOST_ROWS} rows.")
+    return EncodedTable(schema, source.rows, columns, lists)
+
+
+def encode_nominal(source: Source, attribute: Nominal) -> Codes:
+    """Known categories by code; everything else, nulls too, becomes `other`."""
+    codes = source.category_codes(attribute.name, attribute.categories)
+    return np.where(codes < 0, attribute.other_code, codes).astype(smallest_type(attribute.size))
+
+
+def encode_numbers(numbers: NDArray[np.float64], attribute: Numeric) -> Codes:
+    """Floored to the grid and clamped to its ends; NaN becomes `missing`. Only comparisons, so row-local to the last bit."""
+    codes = np.searchsorted(attribute.edges, numbers, side="right") - 1
+    codes = np.clip(codes, 0, attribute.size - 1)
+    return np.where(np.isnan(numbers), attribute.other_code, codes).astype(smallest_type(attribute.size))
+
+
+def encode_lists(lists: list[list[str]], attribute: ItemList) -> Lists:
+    """Of each row the first `at_most` known items, in order."""
+    rows: list[int] = []
+    items: list[int] = []
+    for row, texts in enumerate(lists):
+        known = [attribute.codes[text] for text in texts if text in attribute.codes][: attribute.at_most]
+        rows.extend([row] * len(known))
+        items.extend(known)
+    return Lists(np.array(rows, dtype=np.uint32), np.array(items, dtype=smallest_type(len(attribute.items))))
+
+
+def smallest_type(size: int) -> type[np.unsignedinteger]:
+    """The smallest unsigned type that holds 0 .. size - 1."""
+    return np.uint8 if size <= 2**8 else np.uint16 if size <= 2**16 else np.uint32

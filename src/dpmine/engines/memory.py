@@ -1,0 +1,276 @@
+"""The memory engine: exact counts over a dictionary-encoded table, by chunked bincount.
+
+The embedded default, and the executable specification that every other engine is held to. Row ids of cells are cached
+and refined as a rule tree grows; counts are memoised by value. All of it stays inside the trust boundary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.engines.encoding import EncodedTable, smallest_type
+from dpmine.engines.hashing import row_parts
+from dpmine.resolution import (
+    All,
+    Any_,
+    Branch,
+    Cells,
+    Enter,
+    HashedPart,
+    Holds,
+    InCodes,
+    Keep,
+    Negation,
+    Recode,
+    RowKey,
+    RowRules,
+    RowTest,
+    Tested,
+    count_leaves,
+)
+from dpmine.values import canonical
+
+CHUNK = 65_536
+
+Integers = NDArray[np.int64]
+Ids = NDArray[np.unsignedinteger]
+
+
+@dataclass(frozen=True, eq=False)
+class CellIds:
+    """The cell of every row; rows outside all cells have the id `cells`. None: every row is in cell 0."""
+
+    ids: Ids | None
+    cells: int
+
+    @property
+    def bins(self) -> int:
+        return self.cells if self.ids is None else self.cells + 1
+
+
+class MemoryEngine:
+    """Exact counts over an encoded table."""
+
+    def __init__(self, table: EncodedTable, split_key: bytes) -> None:
+        self._table = table
+        self._split_key = split_key
+        self._cache = table.cache
+
+    def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
+        """For each group of keys the exact row counts, of shape [cells, *key sizes]."""
+        names = [self._name("counts", cells, group) for group in groups]
+        found: list[Integers | None] = [self._cache.get(name) for name in names]
+        missing = [place for place, counts in enumerate(found) if counts is None]
+        if missing:
+            fresh = self._count(self.cell_ids(cells), [groups[place] for place in missing])
+            for place, counts in zip(missing, fresh, strict=True):
+                self._cache.put(names[place], counts, counts.nbytes)
+                found[place] = counts
+        return [counts for counts in found if counts is not None]
+
+    # -- counting ---------------------------------------------------------------------------------------------------
+
+    def _count(self, cell_ids: CellIds, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
+        """One pass over the rows for all groups. Keys that groups start with in common are combined once."""
+        shapes = [(cell_ids.bins, *(key.size for key in group)) for group in groups]
+        totals = [np.zeros(math.prod(shape), dtype=np.int64) for shape in shapes]
+        columns = {key: self._column(key) for group in groups for key in group}
+        for rows in self._chunks():
+            index: dict[tuple[RowKey, ...], NDArray[np.intp]] = {(): self._chunk_ids(cell_ids, rows)}
+            for group, total in zip(groups, totals, strict=True):
+                total += np.bincount(_combined(index, group, columns, rows), minlength=total.size)
+        return [total.reshape(shape)[: cell_ids.cells] for total, shape in zip(totals, shapes, strict=True)]
+
+    def _chunks(self) -> Iterator[slice]:
+        for start in range(0, self._table.rows, CHUNK):
+            yield slice(start, min(start + CHUNK, self._table.rows))
+
+    def _chunk_ids(self, cell_ids: CellIds, rows: slice) -> NDArray[np.intp]:
+        if cell_ids.ids is None:
+            return np.zeros(rows.stop - rows.start, dtype=np.intp)
+        return cell_ids.ids[rows].astype(np.intp)
+
+    def _column(self, key: RowKey) -> _Column:
+        """A key's codes and, where it looks them up, its table."""
+        if isinstance(key, Recode):
+            codes = self._table.columns[key.attribute]
+            return _Column(codes, _table_of(key, self._table.schema.single(key.attribute).size) if key.runs else None)
+        if isinstance(key, Tested):
+            return _Column(self._test(key.test).view(np.uint8), None)
+        assert isinstance(key, HashedPart)
+        return _Column(self._parts(key), None)
+
+    # -- cells ------------------------------------------------------------------------------------------------------
+
+    def cell_ids(self, cells: Cells) -> CellIds:
+        """The cell of every row, refined from the cached ids of the rule tree without its deepest level."""
+        name = self._name("ids", cells, ())
+        cached: CellIds | None = self._cache.get(name)
+        if cached is not None:
+            return cached
+        coarser = _without_deepest_level(cells.rules)
+        if cells.rules is not None:
+            ids = self._refine(self.cell_ids(Cells(cells.steps, coarser)), coarser, cells.rules)
+        elif cells.steps:
+            ids = self._narrow(self.cell_ids(Cells(cells.steps[:-1], None)), cells.steps[-1])
+        else:
+            return CellIds(None, 1)
+        self._cache.put(name, ids, ids.ids.nbytes if ids.ids is not None else 0)
+        return ids
+
+    def _narrow(self, before: CellIds, step: object) -> CellIds:
+        if isinstance(step, Keep):
+            inside: NDArray[np.bool_] = self._test(step.test)
+        else:
+            assert isinstance(step, Enter)
+            inside = self._column(step.key).values(slice(0, self._table.rows)) == step.index
+        if before.ids is not None:
+            inside = inside & (before.ids == 0)
+        outside: Ids = np.logical_not(inside).astype(np.uint8)
+        return CellIds(outside, 1)
+
+    def _refine(self, before: CellIds, coarser: RowRules | None, finer: RowRules) -> CellIds:
+        """Send every row from its old cell to its new one, one lookup by (old cell, code of the key it is split by)."""
+        splits = list(_leaf_splits(coarser, finer))
+        keys = list({split: None for split in splits if split is not None})
+        columns = [self._column(key) for key in keys]
+        wide = max((key.size for key in keys), default=1)
+        lookup = np.full((len(splits) + 1, wide), count_leaves(finer), dtype=np.int64)
+        which = np.zeros(len(splits) + 1, dtype=np.intp)
+        cell = 0
+        for old, split in enumerate(splits):
+            size = 1 if split is None else split.size
+            lookup[old, :size] = range(cell, cell + size)
+            if split is None:
+                lookup[old, :] = cell
+            else:
+                which[old] = keys.index(split)
+            cell += size
+        table = lookup.astype(smallest_type(cell + 1)).ravel()
+        ids: Ids = np.empty(self._table.rows, dtype=smallest_type(cell + 1))
+        for rows in self._chunks():
+            old_ids = self._chunk_ids(before, rows)
+            ids[rows] = table[old_ids * wide + _codes_by_cell(old_ids, which, columns, rows)]
+        return CellIds(ids, cell)
+
+    # -- rows -------------------------------------------------------------------------------------------------------
+
+    def _test(self, test: RowTest) -> NDArray[np.bool_]:
+        """The rows for which a test holds."""
+        if isinstance(test, InCodes):
+            member = np.zeros(self._table.schema.single(test.attribute).size, dtype=bool)
+            for low, high in test.ranges:
+                member[low:high] = True
+            return member[self._table.columns[test.attribute]]
+        if isinstance(test, Holds):
+            return self._holds(test)
+        if isinstance(test, Negation):
+            return ~self._test(test.part)
+        assert isinstance(test, (All, Any_))
+        combined = np.full(self._table.rows, isinstance(test, All), dtype=bool)
+        for part in test.parts:
+            if isinstance(test, All):
+                combined &= self._test(part)
+            else:
+                combined |= self._test(part)
+        return combined
+
+    def _holds(self, test: Holds) -> NDArray[np.bool_]:
+        column = self._table.lists[test.attribute]
+        holds = np.ones(self._table.rows, dtype=bool)
+        for item in test.items:
+            has_item = np.zeros(self._table.rows, dtype=bool)
+            has_item[column.rows[column.items == item]] = True
+            holds &= has_item
+        return holds
+
+    def _parts(self, key: HashedPart) -> NDArray[np.unsignedinteger]:
+        name = self._name("parts", key, ())
+        parts: NDArray[np.unsignedinteger] | None = self._cache.get(name)
+        if parts is None:
+            parts = row_parts(self._table, self._split_key, key.salt, key.weights)
+            self._cache.put(name, parts, parts.nbytes)
+        return parts
+
+    # -- memory -----------------------------------------------------------------------------------------------------
+
+    def _name(self, kind: str, item: object, group: tuple[RowKey, ...]) -> bytes:
+        """The cache name of an aggregate, by value. Only what reads the split key depends on it."""
+        name = kind.encode() + canonical(item) + canonical(group)
+        return name + self._split_key if b'"hashed"' in name else name
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    codes: NDArray[np.unsignedinteger]
+    table: NDArray[np.unsignedinteger] | None
+
+    def values(self, rows: slice) -> NDArray[np.unsignedinteger]:
+        codes = self.codes[rows]
+        return codes if self.table is None else self.table[codes]
+
+
+def _combined(
+    index: dict[tuple[RowKey, ...], NDArray[np.intp]],
+    group: tuple[RowKey, ...],
+    columns: dict[RowKey, _Column],
+    rows: slice,
+) -> NDArray[np.intp]:
+    """The mixed-radix number of (cell, key values) for each row of a chunk; shorter prefixes are kept in `index`."""
+    if group in index:
+        return index[group]
+    combined = _combined(index, group[:-1], columns, rows) * group[-1].size
+    combined += columns[group[-1]].values(rows)
+    if len(group) == 1:
+        index[group] = combined
+    return combined
+
+
+def _table_of(key: Recode, size: int) -> NDArray[np.unsignedinteger]:
+    table = np.zeros(size, dtype=smallest_type(key.size))
+    for first, item in key.runs:
+        table[first:] = item
+    return table
+
+
+def _codes_by_cell(
+    old_ids: NDArray[np.intp], which: NDArray[np.intp], columns: list[_Column], rows: slice
+) -> NDArray[np.unsignedinteger]:
+    """For each row of a chunk the code of the key that its own old cell is split by."""
+    if len(columns) == 1:
+        return columns[0].values(rows)
+    stacked = np.stack([column.values(rows) for column in columns])
+    place = which[old_ids]
+    place *= stacked.shape[1]
+    place += np.arange(stacked.shape[1])
+    return stacked.ravel()[place]
+
+
+def _without_deepest_level(rules: RowRules | None) -> RowRules | None:
+    """The rule tree with the branches of its deepest level turned into leaves."""
+    return _cut(rules, _depth(rules) - 1)
+
+
+def _depth(rules: RowRules | None) -> int:
+    return 1 + max(map(_depth, rules.children)) if isinstance(rules, Branch) else 0
+
+
+def _cut(rules: RowRules | None, depth: int) -> RowRules | None:
+    if depth <= 0 or not isinstance(rules, Branch):
+        return None
+    return Branch(rules.key, tuple(_cut(child, depth - 1) for child in rules.children))
+
+
+def _leaf_splits(coarser: RowRules | None, finer: RowRules | None) -> Iterator[RowKey | None]:
+    """For each leaf of the coarser tree the key by which the finer one splits it, or None."""
+    if isinstance(coarser, Branch):
+        assert isinstance(finer, Branch)
+        for child, refined in zip(coarser.children, finer.children, strict=True):
+            yield from _leaf_splits(child, refined)
+    else:
+        yield finer.key if isinstance(finer, Branch) else None

@@ -1,0 +1,93 @@
+"""The ledger's memory of itself: a hash chain over its log, and the chain's head kept outside the database.
+
+A hash chain shows an edited row but not a truncated tail or a restored backup, because an older chain is a valid
+chain. So each new head is also appended to an anchor file beside the database, and a ledger behind its anchor is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from dpmine.errors import LedgerError, LedgerTampered
+from dpmine.queries import Head
+
+BEFORE_FIRST = "0" * 64
+
+
+def digest_of(previous: str, sequence: int, entry: str) -> str:
+    """The digest of a log row: it covers the row, its place and everything before it."""
+    return hashlib.sha256(f"{previous}\n{sequence}\n{entry}".encode()).hexdigest()
+
+
+def check_chain(rows: Iterable[tuple[int, str, str]]) -> list[str]:
+    """The digests of all rows, after checking that each follows from the one before."""
+    digests: list[str] = []
+    previous = BEFORE_FIRST
+    for sequence, entry, digest in rows:
+        if sequence != len(digests) or digest != digest_of(previous, sequence, entry):
+            raise LedgerTampered(f"The ledger's hash chain breaks at row {len(digests)}: it was edited outside dpmine.")
+        digests.append(digest)
+        previous = digest
+    if not digests:
+        raise LedgerTampered("The ledger's log is empty: it was edited outside dpmine.")
+    return digests
+
+
+class Anchor:
+    """An append-only file of heads (`sequence digest` a line). Appends of one short line do not tear each other."""
+
+    def __init__(self, ledger: Path) -> None:
+        self.path = ledger.with_name(ledger.name + ".anchor")
+
+    def append(self, head: Head) -> None:
+        try:
+            with open(self.path, "ab") as file:
+                file.write(f"{head.sequence} {head.digest}\n".encode())
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise LedgerError(f"The ledger's anchor cannot be written: {error.strerror}. Nothing is answered.") from None
+
+    def touch(self) -> None:
+        """Make the file before the ledger, so that a crash in between leaves no ledger without an anchor."""
+        try:
+            self.path.touch()
+        except OSError as error:
+            raise LedgerError(f"The ledger's anchor cannot be written: {error.strerror}.") from None
+
+    def has_heads(self) -> bool:
+        return self.path.exists() and bool(self.heads())
+
+    def heads(self) -> list[Head]:
+        try:
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            raise LedgerTampered(
+                f"The ledger's anchor {self.path.name} is missing. Put it back beside the ledger."
+            ) from None
+        except OSError as error:
+            raise LedgerError(f"The ledger's anchor cannot be read: {error.strerror}.") from None
+        complete, _, _torn = text.rpartition(b"\n")  # a crash may leave part of a last line
+        heads = []
+        for line in complete.splitlines():
+            try:
+                sequence, digest = line.decode("ascii").split(" ")
+                heads.append(Head(int(sequence), digest))
+            except ValueError:
+                raise LedgerTampered(f"The ledger's anchor {self.path.name} holds a line that is not a head.") from None
+        return heads
+
+
+def check_anchored(heads: Iterable[Head], digests: list[str]) -> None:
+    """Refuse a ledger that lacks a row its anchor has seen, or has another row in its place."""
+    for head in heads:
+        if head.sequence >= len(digests):
+            raise LedgerTampered(
+                f"The ledger ends at row {len(digests) - 1}, but its anchor has seen row {head.sequence}: "
+                "it was truncated or restored from a backup. Put the newest ledger file back."
+            )
+        if digests[head.sequence] != head.digest:
+            raise LedgerTampered(f"Row {head.sequence} of the ledger is not the one its anchor has seen.")

@@ -1,0 +1,263 @@
+"""The door: the only way from exact numbers to the outside.
+
+    plan      check the query against the public schema, price every cell           (spends nothing)
+    reserve   charge the ledger, durably                                            (from here on the charge stands)
+    compute   ask the engine for exact integers, add noise or choose privately
+    store     keep the answer's bytes
+    release   return the stored bytes
+
+Any failure after `reserve` looks the same from outside: a data-dependent error must not be a message.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from dpmine.epsilon import UNITS, Epsilon, format_units
+from dpmine.errors import AnswerError, RequestError
+from dpmine.kernel.choice import exponential, permute_and_flip
+from dpmine.kernel.entropy import Entropy
+from dpmine.kernel.ledger import Ledger, Request, Reservation, Stored
+from dpmine.kernel.noise import ExactNoise, Integers, NoiseSource, add_noise
+from dpmine.kernel.odometer import charge_of, root_node
+from dpmine.kernel.replay import DATASET
+from dpmine.kernel.scores import Score, multiway_scores, score_named, subset_scores, threshold_scores
+from dpmine.queries import Answer, Preview, Query, Reply, noise_deviation, noise_half_width, noise_scale
+from dpmine.resolution import (
+    BestLabel,
+    BestSplit,
+    ByLabel,
+    BySubset,
+    ByThreshold,
+    Cells,
+    Counts,
+    Plan,
+    RowKey,
+    RowSplits,
+    resolve,
+)
+from dpmine.schema import Schema
+from dpmine.values import from_text, short_hash, to_text
+
+FAMILY_MASS = 2**32  # of the base measure; shared evenly by the candidates of a family
+CELLS_AT_ONCE = 256
+
+
+class Engine(Protocol):
+    """What the kernel asks of an engine: exact integers, nothing else."""
+
+    def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
+        """For each group of keys the exact row counts, of shape [cells, *key sizes]."""
+        ...
+
+
+class Kernel:
+    """Answers queries on one table version under one schema and one ledger."""
+
+    def __init__(
+        self,
+        schema: Schema,
+        engine: Engine,
+        ledger: Ledger,
+        *,
+        version: str,
+        entropy: Entropy | None = None,
+        noise: NoiseSource | None = None,
+        checkpoint: Callable[[str], None] = lambda name: None,
+    ) -> None:
+        self.schema = schema
+        self.ledger = ledger
+        self.version = version
+        self._engine = engine
+        self._entropy = entropy or Entropy()
+        self._noise = noise or ExactNoise(self._entropy)
+        self._checkpoint = checkpoint
+
+    def answer(self, query: Query, *, analyst: str, key: str | None = None) -> Reply:
+        """Answer one query: charge, compute, store, release."""
+        plan, request = self._plan(query, analyst, key)
+        self._checkpoint("planned")
+        outcome = self.ledger.reserve(request)
+        if isinstance(outcome, Reservation):
+            text = self._compute_behind_the_door(plan)
+            self._checkpoint("computed")
+            outcome = self.ledger.store(outcome, text.encode())
+        return _reply(outcome)
+
+    def preview(self, query: Query, *, analyst: str) -> Preview:
+        """What the query would cost and how far off it would be. Looks at no row and spends nothing."""
+        plan, request = self._plan(query, analyst, None)
+        cost, cached = self.ledger.preview(request)
+        remaining = self.ledger.account(analyst).remaining
+        dataset_remaining = self.ledger.account(DATASET).remaining
+        error = expected_error(plan, self.schema)
+        return Preview(Epsilon(cost), Epsilon(remaining), Epsilon(dataset_remaining), cached, error)
+
+    def _plan(self, query: Query, analyst: str, key: str | None) -> tuple[Plan, Request]:
+        plan = resolve(query, self.schema)
+        root = root_node(self.version, self.schema.fingerprint)
+        name = short_hash(plan) + "@" + root
+        if key is not None and not 1 <= len(key) <= 200:
+            raise RequestError("A request key has 1 to 200 characters.")
+        request = Request(
+            analyst=analyst,
+            key=key or name,
+            plan=name,
+            root=root,
+            charge=charge_of(plan),
+            rows_per_unit=self.schema.rows_per_unit,
+            what=describe(plan),
+        )
+        return plan, request
+
+    def _compute_behind_the_door(self, plan: Plan) -> str:
+        try:
+            return to_text(self._compute(plan))
+        except Exception:
+            raise AnswerError("The query was charged but could not be answered. Ask the data owner.") from None
+
+    def _compute(self, plan: Plan) -> Answer:
+        epsilon = tuple(Epsilon(units) for units in plan.units)
+        question = plan.question
+        if isinstance(question, Counts):
+            return Answer(self._noisy_counts(plan, question), epsilon, 1)
+        if isinstance(question, BestLabel):
+            return Answer(self._best_labels(plan, question), epsilon, 1)
+        assert isinstance(question, BestSplit)
+        score = score_named(question.score, self.schema.rows_at_most)
+        return Answer(self._best_splits(plan, question, score), epsilon, score.range(question.calibration))
+
+    def _noisy_counts(self, plan: Plan, question: Counts) -> tuple[tuple[int, ...] | None, ...]:
+        (exact_counts,) = self._engine.counts(plan.cells, [question.keys])
+        exact_counts = exact_counts.reshape(len(plan.units), -1)
+        numbers: list[tuple[int, ...] | None] = [None] * len(plan.units)
+        for units in sorted(set(plan.units) - {0}):
+            asked = [cell for cell, own in enumerate(plan.units) if own == units]
+            noisy_counts = add_noise(exact_counts[asked], self._noise, noise_scale(1, Epsilon(units)))
+            for cell, row in zip(asked, noisy_counts.tolist(), strict=True):
+                numbers[cell] = tuple(row)
+        return tuple(numbers)
+
+    def _best_labels(self, plan: Plan, question: BestLabel) -> tuple[tuple[int, ...] | None, ...]:
+        (exact_counts,) = self._engine.counts(plan.cells, [(question.key,)])
+        score = score_named("count", self.schema.rows_at_most)
+        masses = np.ones(question.key.size, dtype=np.int64)
+        rate_of_one = Fraction(1, UNITS * score.range(question.calibration))
+        return tuple(
+            (self._choose(question.mechanism, exact_counts[cell], masses, units * rate_of_one),) if units else None
+            for cell, units in enumerate(plan.units)
+        )
+
+    def _best_splits(self, plan: Plan, question: BestSplit, score: Score) -> tuple[tuple[int, ...] | None, ...]:
+        keys = list({family.key: None for families in question.families for family in families})
+        exact = dict(zip(keys, self._engine.counts(plan.cells, [(question.target, key) for key in keys]), strict=True))
+        rate_of_one = Fraction(1, UNITS * score.range(question.calibration))
+        chosen: list[tuple[int, ...] | None] = []
+        for start in range(0, len(plan.units), CELLS_AT_ONCE):
+            block = {key: counts[start : start + CELLS_AT_ONCE] for key, counts in exact.items()}
+            scorer = _BlockScores(score, block)
+            for cell in range(start, min(start + CELLS_AT_ONCE, len(plan.units))):
+                if not plan.units[cell]:
+                    chosen.append(None)
+                    continue
+                families = question.families_of(cell)
+                scores = np.concatenate([scorer.of(family, cell - start) for family in families])
+                masses = np.concatenate([family_masses(family) for family in families])
+                chosen.append((self._choose(question.mechanism, scores, masses, plan.units[cell] * rate_of_one),))
+        return tuple(chosen)
+
+    def _choose(self, mechanism: str, scores: Integers, masses: Integers, rate: Fraction) -> int:
+        if mechanism == "exponential":
+            return exponential(self._entropy, scores, masses, rate=rate)
+        return permute_and_flip(self._entropy, scores, rate=rate)
+
+
+class _BlockScores:
+    """Scores of candidate splits for a block of cells, each key's computed once for all cells."""
+
+    def __init__(self, score: Score, exact_counts: dict[RowKey, Integers]) -> None:
+        self._score = score
+        self._exact_counts = exact_counts
+        self._done: dict[object, Integers] = {}
+
+    def of(self, family: RowSplits, cell: int) -> Integers:
+        exact_counts = self._exact_counts[family.key]
+        if isinstance(family, ByThreshold):
+            # Cells may ask for different stretches of one attribute: all thresholds are scored once, then cut.
+            every = self._once((ByThreshold, family.key), lambda: threshold_scores(self._score, exact_counts))
+            stretch: Integers = every[cell, family.first - 1 : family.first - 1 + family.points]
+            return stretch
+        if isinstance(family, ByLabel):
+            single: Integers = self._once((ByLabel, family.key), lambda: multiway_scores(self._score, exact_counts))[cell]
+            return single
+        assert isinstance(family, BySubset)
+        members = np.zeros((len(family.subsets), family.key.size), dtype=bool)
+        for number, subset in enumerate(family.subsets):
+            members[number, list(subset)] = True
+        row: Integers = self._once(family, lambda: subset_scores(self._score, exact_counts, members))[cell]
+        return row
+
+    def _once(self, name: object, compute: Callable[[], Integers]) -> Integers:
+        if name not in self._done:
+            self._done[name] = compute()
+        return self._done[name]
+
+
+def family_masses(family: RowSplits) -> Integers:
+    """The base measure: public, the same for every family in all, even within it (up to rounding, which is public too)."""
+    return np.full(family.candidates, FAMILY_MASS // family.candidates, dtype=np.int64)
+
+
+def _reply(stored: Stored) -> Reply:
+    return Reply(from_text(stored.answer, Answer), Epsilon(stored.cost), stored.head)
+
+
+def describe(plan: Plan) -> str:
+    """The question in a few public words, for statements."""
+    question, cells = plan.question, len(plan.units)
+    asked = sorted({units for units in plan.units if units})
+    where = (
+        (f" in {cells} cells" if cells > 1 else "")
+        + " at epsilon "
+        + " to ".join(dict.fromkeys(format_units(units) for units in (asked[0], asked[-1])))
+    )
+    if isinstance(question, Counts):
+        if not question.keys:
+            return "count" + where
+        return "histogram by " + ", ".join(_key_name(key) for key in question.keys) + where
+    if isinstance(question, BestLabel):
+        return f"choice of the most frequent {_key_name(question.key)}" + where
+    assert isinstance(question, BestSplit)
+    return f"choice of a split by {question.score}" + where
+
+
+def _key_name(key: RowKey) -> str:
+    return str(getattr(key, "attribute", "a test or part"))
+
+
+def expected_error(plan: Plan, schema: Schema) -> str:
+    """How far off the answer is expected to be, in one public sentence."""
+    smallest = Epsilon(min(units for units in plan.units if units))
+    question = plan.question
+    if isinstance(question, Counts):
+        scale = noise_scale(1, smallest)
+        width = noise_half_width(scale, 0.95)
+        each = "Each count" if question.keys or len(plan.units) > 1 else "The count"
+        return (
+            f"{each} will be off by {noise_deviation(scale):.3g} (standard deviation), within {width} in 95 % of the cases."
+        )
+    if isinstance(question, BestLabel):
+        candidates, scope, score = question.key.size, "rows", score_named("count", schema.rows_at_most)
+    else:
+        assert isinstance(question, BestSplit)
+        score = score_named(question.score, schema.rows_at_most)
+        candidates = max(len(families) * max(f.candidates for f in families) for families in question.families)
+        scope = f"of the {question.score} score"
+    range_in_units = score.range(question.calibration) / score.unit
+    loss = range_in_units / float(smallest) * (math.log(candidates) + math.log(20))
+    return f"In 95 % of the cases the choice is at most {loss:.3g} {scope} below the best."

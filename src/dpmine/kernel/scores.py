@@ -1,0 +1,161 @@
+"""Integer scores for private choices, each with its range R.
+
+A split sends rows to branches; its score is the sum over branches of a function of the branch's class counts. Adding
+a row changes one branch of each candidate, and every score here moves all candidates the same way (it is *monotone*),
+so its range R equals its sensitivity S. Scores are scaled to integers so that R is exact after rounding too:
+a scaled score divided by `unit` is the score of the papers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.errors import RequestError
+from dpmine.kernel.noise import Integers
+
+SCALE_BITS = 20
+
+
+class Score:
+    """A function of class counts: `branch` maps [..., classes] to [...]."""
+
+    name: str
+    unit: int
+    """One unit of the papers' score in our integers."""
+    sensitivity: int
+    """By how much one row can move a candidate's integer score; the range R, since all move the same way."""
+
+    def branch(self, class_counts: Integers) -> Integers:
+        raise NotImplementedError
+
+    def range(self, calibration: str) -> int:
+        """R: `monotone` uses that all candidates move the same way, `generic` is the papers' 2S."""
+        return self.sensitivity if calibration == "monotone" else 2 * self.sensitivity
+
+
+class CountScore(Score):
+    """The number of rows. Adding a row raises one candidate's score by one: R = 1."""
+
+    name, unit, sensitivity = "count", 1, 1
+
+    def branch(self, class_counts: Integers) -> Integers:
+        total: Integers = np.sum(class_counts, axis=-1, dtype=np.int64)
+        return total
+
+
+class MaxScore(Score):
+    """The rows of the largest class. Adding a row raises it by 0 or 1 in one branch: R = 1."""
+
+    name, unit, sensitivity = "max", 1, 1
+
+    def branch(self, class_counts: Integers) -> Integers:
+        largest: Integers = np.max(class_counts, axis=-1).astype(np.int64)
+        return largest
+
+
+class GiniScore(Score):
+    """Minus the rows times the Gini index: -(t - sum t_c^2 / t), floored after scaling by 2^20.
+
+    F(t) = t - sum t_c^2 / t is concave and homogeneous, hence superadditive, and 0 for one row: adding a row never
+    lowers F and raises it by at most 2n / (n + 1) < 2. Flooring keeps both: 0 <= change <= 2 * 2^20, so R = 2 * 2^20.
+    """
+
+    name, unit, sensitivity = "gini", 2**SCALE_BITS, 2 * 2**SCALE_BITS
+
+    def branch(self, class_counts: Integers) -> Integers:
+        counts = class_counts.astype(np.int64)
+        total = np.sum(counts, axis=-1)
+        # t < 2^31, so t^2 < 2^62; the quotient and the remainder are scaled apart to stay inside 64 bits.
+        impurity = total * total - np.sum(counts * counts, axis=-1)
+        whole, rest = np.divmod(impurity, np.maximum(total, 1))
+        result: Integers = -((whole << SCALE_BITS) + (rest << SCALE_BITS) // np.maximum(total, 1))
+        return result
+
+
+@dataclass(frozen=True)
+class InfoGainScore(Score):
+    """Minus the rows times the entropy of the class: sum L(t_c) - L(t), where L(t) stands for t log2 t.
+
+    L is built from non-decreasing integer increments d(t) = L(t+1) - L(t), d(0) = 0, constant from the public bound N
+    on. Adding a row of class c changes a branch by d(t_c) - d(t), which lies in [-d(N), 0] as t_c <= t: R = d(N)
+    exactly, whatever the rounding, and a wrong N costs accuracy, never privacy. (Erratum E1: the sign is this one.)
+    """
+
+    rows_at_most: int
+    name = "infogain"
+    unit = 2**SCALE_BITS
+
+    @cached_property
+    def _table(self) -> tuple[Integers, Integers, Integers]:
+        """L as a convex piecewise linear function: knots, L at the knots, slope after each knot.
+
+        Every integer up to 2^13 is a knot, then 2^12 knots in every octave: L is off by less than 1e-8 t bits.
+        """
+        knots = [np.arange(min(2**13, self.rows_at_most + 1) + 1, dtype=np.int64)]
+        start = 2**13
+        while start <= self.rows_at_most:
+            knots.append(start + (np.arange(1, 2**12 + 1, dtype=np.int64) * start) // 2**12)
+            start *= 2
+        knot = np.unique(np.concatenate(knots))
+        knot = np.append(knot[knot <= self.rows_at_most], self.rows_at_most + 1)
+        exact = [t * math.log2(t) if t else 0.0 for t in knot.tolist()]
+        lengths = np.diff(knot)
+        slopes = np.rint(np.diff(np.array(exact)) / lengths * self.unit).astype(np.int64)
+        slopes = np.maximum.accumulate(np.append(slopes, slopes[-1]))
+        values = np.concatenate(([0], np.cumsum(slopes[:-1] * lengths)))
+        return knot, values, slopes
+
+    @property
+    def sensitivity(self) -> int:  # type: ignore[override]
+        return int(self._table[2][-1])
+
+    def length_log(self, counts: Integers) -> Integers:
+        """L(t) for every count."""
+        knot, values, slopes = self._table
+        place = np.searchsorted(knot, counts, side="right") - 1
+        result: Integers = values[place] + (counts - knot[place]) * slopes[place]
+        return result
+
+    def branch(self, class_counts: Integers) -> Integers:
+        counts = class_counts.astype(np.int64)
+        result: Integers = np.sum(self.length_log(counts), axis=-1) - self.length_log(np.sum(counts, axis=-1))
+        return result
+
+
+@lru_cache(maxsize=64)
+def score_named(name: str, rows_at_most: int) -> Score:
+    """The score of that name; only InfoGain needs the public bound on the number of rows."""
+    if name == "infogain":
+        return InfoGainScore(rows_at_most)
+    scores: dict[str, type[Score]] = {"count": CountScore, "max": MaxScore, "gini": GiniScore}
+    if name not in scores:
+        raise RequestError(f"There is no score {name!r}.")
+    return scores[name]()
+
+
+def multiway_scores(score: Score, counts: Integers) -> Integers:
+    """[cells, classes, labels] -> [cells, 1]: the split by every label."""
+    result: Integers = score.branch(np.moveaxis(counts, 1, 2)).sum(axis=1, keepdims=True)
+    return result
+
+
+def threshold_scores(score: Score, counts: Integers) -> Integers:
+    """[cells, classes, codes] -> [cells, codes - 1]: the split below code 1, 2, ..."""
+    left = np.moveaxis(np.cumsum(counts, axis=2), 1, 2)
+    total = left[:, -1:, :]
+    left = left[:, :-1, :]
+    result: Integers = score.branch(left) + score.branch(total - left)
+    return result
+
+
+def subset_scores(score: Score, counts: Integers, members: NDArray[np.bool_]) -> Integers:
+    """[cells, classes, codes] and [subsets, codes] -> [cells, subsets]: each subset against the others."""
+    left = np.einsum("klc,sc->ksl", counts, members.astype(np.int64))
+    total = counts.sum(axis=2)[:, None, :]
+    result: Integers = score.branch(left) + score.branch(total - left)
+    return result

@@ -1,0 +1,358 @@
+"""Queries and answers as frozen values: a view of the table, its cells, one question, and an epsilon for each cell.
+
+A *view* narrows the table step by step. A *rule tree* splits the view into disjoint cells, and one query asks all
+its cells at once. A cell is named by its path of (key, label) pairs, the same whether the path stands in the view or
+in the rule tree, so a finer rule tree nests inside a coarser one and the odometer takes the maximum over cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.expressions import Bins, Group, Groups, Key, Predicate
+from dpmine.schema import Nominal, Numeric, Schema
+from dpmine.values import value
+
+MOST_NUMBERS = 50_000_000  # of one answer, over all its cells
+MECHANISMS = ("exponential", "permute-and-flip")
+CALIBRATIONS = ("monotone", "generic")
+SPLIT_SCORES = ("max", "gini", "infogain")
+
+
+# -- where -----------------------------------------------------------------------------------------------------------
+
+
+class Step:
+    """One narrowing of a view. Every step has stability 1: it maps each row to itself or to nothing."""
+
+
+@value("where")
+class Where(Step):
+    """Keep the rows for which the predicate holds."""
+
+    predicate: Predicate
+
+
+@value("cell")
+class Cell(Step):
+    """Keep the rows with one label of a key: a cell of the partition by that key."""
+
+    key: Key
+    index: int
+
+
+@value("view")
+class View:
+    steps: tuple[Step, ...] = ()
+
+    def then(self, step: Step) -> View:
+        return View((*self.steps, step))
+
+
+class Rules:
+    """A public rule tree: a leaf, or a key whose labels lead to rule trees."""
+
+
+@value("leaf")
+class Leaf(Rules):
+    pass
+
+
+@value("split")
+class Split(Rules):
+    key: Key
+    children: tuple[Rules, ...]
+
+
+LEAF = Leaf()
+
+
+def leaf_paths(rules: Rules) -> Iterator[tuple[tuple[Key, int], ...]]:
+    """The path of each leaf from left to right, as pairs of key and label index."""
+    stack: list[tuple[Rules, tuple[tuple[Key, int], ...]]] = [(rules, ())]
+    while stack:
+        node, path = stack.pop()
+        if isinstance(node, Split):
+            for index in range(len(node.children) - 1, -1, -1):
+                stack.append((node.children[index], (*path, (node.key, index))))
+        else:
+            yield path
+
+
+def split_leaf(rules: Rules, number: int, key: Key, labels: int) -> Rules:
+    """The rule tree with its leaf of that number replaced by a split on `key`."""
+    grown, seen = _split_leaf(rules, number, key, labels, 0)
+    if number >= seen:
+        raise RequestError(f"The rule tree has {seen} leaves; there is no leaf {number}.")
+    return grown
+
+
+def _split_leaf(rules: Rules, number: int, key: Key, labels: int, seen: int) -> tuple[Rules, int]:
+    if not isinstance(rules, Split):
+        return (Split(key, (LEAF,) * labels) if seen == number else rules), seen + 1
+    children = []
+    for child in rules.children:
+        grown, seen = _split_leaf(child, number, key, labels, seen)
+        children.append(grown)
+    return Split(rules.key, tuple(children)), seen
+
+
+# -- what ------------------------------------------------------------------------------------------------------------
+
+
+class Question:
+    """What is asked of every cell."""
+
+
+@value("count")
+class Count(Question):
+    """The number of rows, with discrete Laplace noise. One row changes one cell's count by one: L1 sensitivity 1."""
+
+
+@value("histogram")
+class Histogram(Question):
+    """The number of rows for every combination of labels, each with discrete Laplace noise.
+
+    A row falls into exactly one combination of one cell, so the whole table of counts has L1 sensitivity 1.
+    """
+
+    keys: tuple[Key, ...]
+
+    def __post_init__(self) -> None:
+        if not self.keys:
+            raise RequestError("A histogram needs at least one key.")
+
+
+class Choice(Question):
+    """One candidate chosen privately in each cell. `mechanism` and `calibration` say how."""
+
+    mechanism: str
+    calibration: str
+
+    def check(self) -> None:
+        if self.mechanism not in MECHANISMS:
+            raise RequestError(f"The mechanism must be one of {', '.join(MECHANISMS)}. Got {self.mechanism!r}.")
+        if self.calibration not in CALIBRATIONS:
+            raise RequestError(f"The calibration must be one of {', '.join(CALIBRATIONS)}. Got {self.calibration!r}.")
+
+
+@value("choose-label")
+class ChooseLabel(Choice):
+    """The label of a key that most rows have; the score of a label is its count."""
+
+    key: Key
+    mechanism: str
+    calibration: str
+
+    def __post_init__(self) -> None:
+        self.check()
+
+
+class Splits:
+    """A family of candidate splits. In the joint choice each family has the same share of the base measure."""
+
+    def keys(self, schema: Schema) -> tuple[Key, ...]:
+        """Every candidate as the key it splits by."""
+        raise NotImplementedError
+
+
+@value("multiway")
+class Multiway(Splits):
+    """One candidate: split by every label of the key."""
+
+    key: Key
+
+    def keys(self, schema: Schema) -> tuple[Key, ...]:
+        return (self.key,)
+
+
+@value("thresholds")
+class Thresholds(Splits):
+    """Two-way splits of a numeric attribute at every grid point above `low` and up to `high` (default: the domain)."""
+
+    attribute: str
+    low: str | None = None
+    high: str | None = None
+
+    def codes(self, schema: Schema) -> range:
+        """A candidate at code c sends the codes below c to the left."""
+        attribute = schema.single(self.attribute)
+        if not isinstance(attribute, Numeric):
+            raise RequestError(f"{self.attribute!r} is not numeric, so it has no thresholds.")
+        low = attribute.low if self.low is None else attribute.number(self.low)
+        high = attribute.high if self.high is None else attribute.number(self.high)
+        first = attribute.first_code_at_least(low)
+        if first < attribute.size and attribute.point(first) == low:
+            first += 1
+        first = max(first, 1)  # a split at the lowest point would send nothing to the left
+        last = attribute.floor_code(high) if high >= attribute.low else 0
+        if first > last:
+            raise RequestError(f"No grid point of {self.attribute!r} lies between the given low and high.")
+        return range(first, last + 1)
+
+    def keys(self, schema: Schema) -> tuple[Key, ...]:
+        attribute = schema.single(self.attribute)
+        return tuple(Bins(self.attribute, (attribute.label(code),)) for code in self.codes(schema))
+
+
+@value("subsets")
+class Subsets(Splits):
+    """Two-way splits of a nominal attribute: each listed set of categories against the others."""
+
+    attribute: str
+    subsets: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.subsets:
+            raise RequestError(f"Subsets of {self.attribute!r}: list at least one.")
+
+    def keys(self, schema: Schema) -> tuple[Key, ...]:
+        return tuple(
+            Groups(self.attribute, (Group(" or ".join(members), members),), rest=f"not {' or '.join(members)}")
+            for members in self.subsets
+        )
+
+
+def one_versus_rest(schema: Schema, name: str) -> Subsets:
+    """Every single category of an attribute, and every inner node of its taxonomy, against the others."""
+    attribute = schema.single(name)
+    if not isinstance(attribute, Nominal):
+        raise RequestError(f"{name!r} is numeric: use thresholds.")
+    subsets: list[tuple[str, ...]] = [(category,) for category in attribute.categories]
+    if attribute.taxonomy is not None:
+        inner = [node.leaves() for node in attribute.taxonomy.nodes() if node.children]
+        subsets += [leaves for leaves in inner if 1 < len(leaves) < attribute.size]
+    return Subsets(name, tuple(dict.fromkeys(subsets)))
+
+
+@value("choose-split")
+class ChooseSplit(Choice):
+    """The split that best separates the class, by one joint choice over all candidates of all families.
+
+    `candidates` holds one tuple of families for all cells, or one for each cell.
+    """
+
+    candidates: tuple[tuple[Splits, ...], ...]
+    score: str
+    mechanism: str
+    calibration: str
+
+    def __post_init__(self) -> None:
+        self.check()
+        if self.score == "gainratio":
+            raise RequestError("The gain ratio has unbounded sensitivity, so no noise can protect it. Use gini or max.")
+        if self.score not in SPLIT_SCORES:
+            raise RequestError(f"The score must be one of {', '.join(SPLIT_SCORES)}. Got {self.score!r} instead.")
+
+    def families(self, cell: int) -> tuple[Splits, ...]:
+        return self.candidates[cell] if len(self.candidates) > 1 else self.candidates[0]
+
+
+@value("query")
+class Query:
+    """One request: the cells of a view, a question, and an epsilon for all cells or for each (0: not asked)."""
+
+    view: View
+    rules: Rules
+    question: Question
+    epsilon: tuple[Epsilon, ...]
+
+    def epsilon_units(self, cells: int) -> tuple[int, ...]:
+        """Epsilon of each cell in integer units."""
+        units = tuple(epsilon.units for epsilon in self.epsilon)
+        if len(units) not in (1, cells):
+            raise RequestError(f"The query has {cells} cells: give one epsilon, or {cells}. Got {len(units)}.")
+        if max(units) <= 0:
+            raise RequestError("Epsilon must be positive in at least one cell.")
+        return units if len(units) == cells else units * cells
+
+
+# -- answers ---------------------------------------------------------------------------------------------------------
+
+
+@value("head")
+class Head:
+    """The ledger's newest row when the answer was stored: keep it, and a ledger that lost rows cannot deny it."""
+
+    sequence: int
+    digest: str
+
+
+@value("answer")
+class Answer:
+    """What leaves the door: noisy integers, or choices, for each cell that was asked (None where epsilon was 0)."""
+
+    numbers: tuple[tuple[int, ...] | None, ...]
+    epsilon: tuple[Epsilon, ...]
+    sensitivity: int
+
+    def scale(self, cell: int) -> Fraction:
+        """The noise scale of a cell's counts: sensitivity / epsilon."""
+        return noise_scale(self.sensitivity, self.epsilon[cell])
+
+
+def noise_scale(sensitivity: int, epsilon: Epsilon) -> Fraction:
+    return sensitivity / epsilon.fraction
+
+
+@value("reply")
+class Reply:
+    """What an executor hands back: the answer, what it cost the analyst, and the ledger's head at its row."""
+
+    answer: Answer
+    cost: Epsilon
+    head: Head
+
+
+@value("preview")
+class Preview:
+    """What a query would cost and how far off its answer would be, from public facts alone."""
+
+    cost: Epsilon
+    remaining: Epsilon
+    dataset_remaining: Epsilon
+    cached: bool
+    expected_error: str
+
+    def __str__(self) -> str:
+        paid = "free: it is already answered" if self.cached else f"costs epsilon {self.cost}"
+        return f"This query {paid}; epsilon {self.remaining} remains. {self.expected_error}"
+
+
+# -- the noise, seen from outside ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval that holds the true number with the stated confidence, and what shifts it."""
+
+    low: int
+    high: int
+    confidence: float
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.low} to {self.high} ({self.confidence:.0%} confidence)" + (f"; {self.note}" if self.note else "")
+
+
+def noise_half_width(scale: Fraction, confidence: float) -> int:
+    """The smallest t with P(abs(noise) <= t) >= confidence, for discrete Laplace noise of that scale.
+
+    P(abs(Z) > t) = 2 a^(t+1) / (1 + a) with a = exp(-1/scale).
+    """
+    if not 0 < confidence < 1:
+        raise RequestError(f"The confidence must be between 0 and 1. Got {confidence} instead.")
+    rate = float(1 / scale)
+    tail = math.log((1 - confidence) * (1 + math.exp(-rate)) / 2)
+    return max(0, math.ceil(-tail / rate - 1 - 1e-9))
+
+
+def noise_deviation(scale: Fraction) -> float:
+    """Standard deviation of discrete Laplace noise: sqrt(2a) / (1 - a)."""
+    rate = float(1 / scale)
+    return math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)

@@ -1,0 +1,411 @@
+"""From what users write to integer codes: checks a query against the schema and gives it one canonical form.
+
+Engines, prices and the cache see resolved values only: attributes by name, values by code. Two texts that mean the
+same cells and question (`age >= 40`, `age > 39`) resolve alike, so the second is a free cached answer.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+
+from dpmine.errors import ExpressionError, RequestError
+from dpmine.expressions import (
+    And,
+    AttributeKey,
+    Bins,
+    Compare,
+    Contains,
+    Groups,
+    IsIn,
+    Key,
+    Not,
+    Or,
+    Part,
+    Predicate,
+    Test,
+    list_attribute,
+)
+from dpmine.queries import (
+    MOST_NUMBERS,
+    Cell,
+    ChooseLabel,
+    ChooseSplit,
+    Count,
+    Histogram,
+    Multiway,
+    Query,
+    Question,
+    Rules,
+    Split,
+    Splits,
+    Step,
+    Subsets,
+    Thresholds,
+    Where,
+)
+from dpmine.schema import Nominal, Schema
+from dpmine.values import canonical, value
+
+# -- resolved predicates and keys --------------------------------------------------------------------------------------
+
+
+class RowTest:
+    """A predicate on codes."""
+
+
+@value("codes")
+class InCodes(RowTest):
+    """The attribute's code lies in one of the half-open ranges, which rise and do not touch."""
+
+    attribute: str
+    ranges: tuple[tuple[int, int], ...]
+
+
+@value("holds")
+class Holds(RowTest):
+    """The row's list holds all of these item codes."""
+
+    attribute: str
+    items: tuple[int, ...]
+
+
+@value("all")
+class All(RowTest):
+    parts: tuple[RowTest, ...]
+
+
+@value("any")
+class Any_(RowTest):
+    parts: tuple[RowTest, ...]
+
+
+@value("none")
+class Negation(RowTest):
+    part: RowTest
+
+
+class RowKey:
+    """A key on codes: each row has one number below `size`."""
+
+    size: int
+
+
+@value("recode")
+class Recode(RowKey):
+    """The attribute's code looked up in a table, given by its runs (first code, value); no runs: the code itself."""
+
+    attribute: str
+    runs: tuple[tuple[int, int], ...]
+    size: int
+
+
+@value("tested")
+class Tested(RowKey):
+    """0 or 1 by a test."""
+
+    test: RowTest
+    size: int = 2
+
+
+@value("hashed")
+class HashedPart(RowKey):
+    """The part of a keyed-hash split with the given salt and integer weights."""
+
+    salt: str
+    weights: tuple[int, ...]
+    size: int
+
+
+# -- resolved cells ----------------------------------------------------------------------------------------------------
+
+
+class RowStep:
+    """A resolved step of a view."""
+
+
+@value("keep")
+class Keep(RowStep):
+    test: RowTest
+
+
+@value("enter")
+class Enter(RowStep):
+    key: RowKey
+    index: int
+
+
+class RowRules:
+    """A resolved rule tree; leaves are None."""
+
+
+@value("branch")
+class Branch(RowRules):
+    key: RowKey
+    children: tuple[RowRules | None, ...]
+
+
+@value("cells")
+class Cells:
+    """The disjoint cells of one query: a view and a rule tree over it."""
+
+    steps: tuple[RowStep, ...]
+    rules: RowRules | None
+
+
+def count_leaves(rules: RowRules | None) -> int:
+    return sum(map(count_leaves, rules.children)) if isinstance(rules, Branch) else 1
+
+
+# -- resolved questions ------------------------------------------------------------------------------------------------
+
+
+class RowQuestion:
+    """A resolved question."""
+
+
+@value("counts")
+class Counts(RowQuestion):
+    """Row counts by the keys (none: the plain count)."""
+
+    keys: tuple[RowKey, ...]
+
+    @property
+    def bins(self) -> int:
+        return math.prod(key.size for key in self.keys)
+
+
+@value("best-label")
+class BestLabel(RowQuestion):
+    key: RowKey
+    mechanism: str
+    calibration: str
+
+
+class RowSplits:
+    """A family of candidate splits on one key's codes."""
+
+    key: RowKey
+
+    @property
+    def candidates(self) -> int:
+        raise NotImplementedError
+
+
+@value("by-label")
+class ByLabel(RowSplits):
+    key: RowKey
+
+    @property
+    def candidates(self) -> int:
+        return 1
+
+
+@value("by-threshold")
+class ByThreshold(RowSplits):
+    """Candidate i sends codes below first + i to the left."""
+
+    key: RowKey
+    first: int
+    points: int
+
+    @property
+    def candidates(self) -> int:
+        return self.points
+
+
+@value("by-subset")
+class BySubset(RowSplits):
+    """Candidate i sends the codes of its set to the left."""
+
+    key: RowKey
+    subsets: tuple[tuple[int, ...], ...]
+
+    @property
+    def candidates(self) -> int:
+        return len(self.subsets)
+
+
+@value("best-split")
+class BestSplit(RowQuestion):
+    target: RowKey
+    families: tuple[tuple[RowSplits, ...], ...]
+    score: str
+    mechanism: str
+    calibration: str
+
+    def families_of(self, cell: int) -> tuple[RowSplits, ...]:
+        return self.families[cell] if len(self.families) > 1 else self.families[0]
+
+
+@value("plan")
+class Plan:
+    """The canonical form of a query under one schema: what is priced, cached and computed."""
+
+    cells: Cells
+    question: RowQuestion
+    units: tuple[int, ...]
+    schema: str
+
+
+# -- resolving ---------------------------------------------------------------------------------------------------------
+
+
+def resolve(query: Query, schema: Schema) -> Plan:
+    """Check a query against the public schema and bring it into canonical form. Looks at no row."""
+    cells = resolve_cells(query.view.steps, query.rules, schema)
+    leaves = count_leaves(cells.rules)
+    units = query.epsilon_units(leaves)
+    question = resolve_question(query.question, leaves, schema)
+    _check_size(question, leaves)
+    return Plan(cells, question, units, schema.fingerprint)
+
+
+def resolve_cells(steps: tuple[Step, ...], rules: Rules, schema: Schema) -> Cells:
+    return Cells(tuple(_step(step, schema) for step in steps), _rules(rules, schema))
+
+
+def _step(step: Step, schema: Schema) -> RowStep:
+    if isinstance(step, Where):
+        return Keep(resolve_predicate(step.predicate, schema))
+    assert isinstance(step, Cell)
+    key = resolve_key(step.key, schema)
+    if not 0 <= step.index < key.size:
+        raise RequestError(f"The key has {key.size} labels; there is no label {step.index}.")
+    return Enter(key, step.index)
+
+
+def _rules(rules: Rules, schema: Schema) -> RowRules | None:
+    if not isinstance(rules, Split):
+        return None
+    key = resolve_key(rules.key, schema)
+    if len(rules.children) != key.size:
+        raise RequestError(f"A split by {rules.key.title!r} needs {key.size} children. Got {len(rules.children)}.")
+    return Branch(key, tuple(_rules(child, schema) for child in rules.children))
+
+
+def _check_size(question: RowQuestion, leaves: int) -> None:
+    if isinstance(question, Counts):
+        numbers = leaves * question.bins
+    elif isinstance(question, BestLabel):
+        numbers = leaves * question.key.size
+    else:
+        assert isinstance(question, BestSplit)
+        keys = {family.key for families in question.families for family in families}
+        most = max(sum(family.candidates for family in families) for families in question.families)
+        numbers = question.target.size * max(leaves * sum(key.size for key in keys), min(leaves, 256) * most)
+    if numbers > MOST_NUMBERS:
+        raise RequestError(f"This query needs {numbers} counts; at most {MOST_NUMBERS} fit one query. Use coarser keys.")
+
+
+def resolve_question(question: Question, leaves: int, schema: Schema) -> RowQuestion:
+    if isinstance(question, Count):
+        return Counts(())
+    if isinstance(question, Histogram):
+        return Counts(tuple(resolve_key(key, schema) for key in question.keys))
+    if isinstance(question, ChooseLabel):
+        return BestLabel(resolve_key(question.key, schema), question.mechanism, question.calibration)
+    assert isinstance(question, ChooseSplit)
+    target = resolve_key(AttributeKey(schema.require_class()), schema)
+    if len(question.candidates) not in (1, leaves):
+        raise RequestError(f"Give the candidates once, or for each of the {leaves} cells. Got {len(question.candidates)}.")
+    families = tuple(tuple(_family(family, schema) for family in cell_families) for cell_families in question.candidates)
+    for cell, cell_families in enumerate(families):
+        if not cell_families:
+            raise RequestError(f"There is no candidate to choose from in cell {cell}.")
+    return BestSplit(target, families, question.score, question.mechanism, question.calibration)
+
+
+def _family(family: Splits, schema: Schema) -> RowSplits:
+    if isinstance(family, Multiway):
+        return ByLabel(resolve_key(family.key, schema))
+    if isinstance(family, Thresholds):
+        codes = family.codes(schema)
+        return ByThreshold(resolve_key(AttributeKey(family.attribute), schema), codes.start, len(codes))
+    assert isinstance(family, Subsets)
+    attribute = schema.single(family.attribute)
+    if not isinstance(attribute, Nominal):
+        raise RequestError(f"{family.attribute!r} is numeric: use thresholds.")
+    subsets = []
+    for members in family.subsets:
+        codes_of_members = tuple(sorted({attribute.code(member) for member in members}))
+        if not 0 < len(codes_of_members) < attribute.size:
+            raise RequestError(f"A subset of {family.attribute!r} must leave something on both sides.")
+        subsets.append(codes_of_members)
+    return BySubset(resolve_key(AttributeKey(family.attribute), schema), tuple(subsets))
+
+
+def resolve_key(key: Key, schema: Schema) -> RowKey:
+    if isinstance(key, AttributeKey):
+        return Recode(key.attribute, (), schema.single(key.attribute).size)
+    if isinstance(key, Bins):
+        numeric = schema.single(key.attribute)
+        starts = [numeric.first_code_at_least(cut) for cut in key.numbers(schema)]  # type: ignore[union-attr]
+        table = [bisect.bisect_right(starts, code) for code in range(numeric.size)]
+        return Recode(key.attribute, _runs(table), len(starts) + 1)
+    if isinstance(key, Groups):
+        return Recode(key.attribute, _runs(key.table(schema)), len(key.groups) + 1)
+    if isinstance(key, Test):
+        return Tested(resolve_predicate(key.predicate, schema))
+    assert isinstance(key, Part)
+    return HashedPart(key.salt, key.weights, len(key.weights))
+
+
+def resolve_predicate(predicate: Predicate, schema: Schema) -> RowTest:
+    if isinstance(predicate, Compare):
+        return _compare(predicate, schema)
+    if isinstance(predicate, IsIn):
+        parts = [_compare(Compare(predicate.attribute, "==", text), schema) for text in predicate.values]
+        schema.single(predicate.attribute)
+        return InCodes(predicate.attribute, _merge([pair for part in parts for pair in part.ranges]))
+    if isinstance(predicate, Contains):
+        attribute = list_attribute(schema, predicate.attribute)
+        return Holds(predicate.attribute, tuple(sorted({attribute.code(item) for item in predicate.items})))
+    if isinstance(predicate, Not):
+        part = resolve_predicate(predicate.part, schema)
+        return part.part if isinstance(part, Negation) else Negation(part)
+    assert isinstance(predicate, (And, Or))
+    cls = All if isinstance(predicate, And) else Any_
+    flat: dict[bytes, RowTest] = {}
+    for part in (resolve_predicate(part, schema) for part in predicate.parts):
+        for inner in part.parts if isinstance(part, cls) else (part,):
+            flat[canonical(inner)] = inner
+    return next(iter(flat.values())) if len(flat) == 1 else cls(tuple(flat[name] for name in sorted(flat)))
+
+
+def _compare(predicate: Compare, schema: Schema) -> InCodes:
+    attribute = schema.single(predicate.attribute)
+    if isinstance(attribute, Nominal):
+        if predicate.op not in ("==", "!="):
+            raise ExpressionError(f"{predicate.attribute!r} is nominal: only == and != compare it.")
+        start = attribute.code(predicate.value)
+        after = start + 1
+    else:
+        number = attribute.number(predicate.value)
+        start = attribute.first_code_at_least(number)
+        exact = start < attribute.size and attribute.point(start) == number
+        after = start + 1 if exact else start
+    size = attribute.size
+    ranges = {
+        "==": [(start, after)],
+        "!=": [(0, start), (after, size)],
+        "<": [(0, start)],
+        "<=": [(0, after)],
+        ">": [(after, size)],
+        ">=": [(start, size)],
+    }[predicate.op]
+    return InCodes(predicate.attribute, _merge(ranges))
+
+
+def _runs(table: list[int]) -> tuple[tuple[int, int], ...]:
+    return tuple((code, item) for code, item in enumerate(table) if code == 0 or table[code - 1] != item)
+
+
+def _merge(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(pair for pair in ranges if pair[0] < pair[1]):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+        else:
+            merged.append((low, high))
+    return tuple(merged)

@@ -1,0 +1,157 @@
+"""What a miner gets back: noisy counts with their labels and intervals, and private choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.expressions import Key
+from dpmine.queries import Interval, Reply, noise_deviation, noise_half_width
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """How an answer came about: its epsilon in this cell, what the whole query cost, and the ledger's head."""
+
+    epsilon: Epsilon
+    cost: Epsilon
+    sequence: int
+    digest: str
+
+    @classmethod
+    def of(cls, reply: Reply, cell: int) -> Receipt:
+        return cls(reply.answer.epsilon[cell], reply.cost, reply.head.sequence, reply.head.digest)
+
+
+@dataclass(frozen=True)
+class NoisyCount:
+    """A count with discrete Laplace noise. It may be negative: clamping would make averages of counts too large."""
+
+    value: int
+    scale: Fraction
+    receipt: Receipt
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    @property
+    def standard_deviation(self) -> float:
+        return noise_deviation(self.scale)
+
+    def interval(self, confidence: float = 0.95) -> Interval:
+        return interval_of(self.value, self.scale, confidence)
+
+    def __str__(self) -> str:
+        return f"{self.value} +- {noise_half_width(self.scale, 0.95)} (95 %), epsilon {self.receipt.epsilon}"
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyHistogram:
+    """Noisy counts for every combination of public labels, empty ones too."""
+
+    titles: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    counts: NDArray[np.int64]
+    scale: Fraction
+    receipt: Receipt
+
+    def __getitem__(self, label: str | tuple[str, ...]) -> int:
+        return int(self.counts[self._place(label)])
+
+    def _place(self, label: str | tuple[str, ...]) -> tuple[int, ...]:
+        wanted = (label,) if isinstance(label, str) else label
+        if len(wanted) != len(self.labels):
+            raise RequestError(f"This histogram is by {', '.join(self.titles)}: name one label of each.")
+        place = []
+        for text, known, title in zip(wanted, self.labels, self.titles, strict=True):
+            if text not in known:
+                raise RequestError(f"{title!r} has no label {text!r} here.")
+            place.append(known.index(text))
+        return tuple(place)
+
+    def items(self) -> Iterator[tuple[tuple[str, ...], int]]:
+        for place in np.ndindex(self.counts.shape):
+            yield tuple(known[i] for known, i in zip(self.labels, place, strict=True)), int(self.counts[place])
+
+    def to_dict(self) -> dict[Any, int]:
+        """Label (or tuple of labels) to noisy count."""
+        return {labels if len(labels) > 1 else labels[0]: count for labels, count in self.items()}
+
+    def to_frame(self) -> Any:
+        """A pandas frame with one row for each combination of labels."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise RequestError("to_frame needs pandas. Run: pip install pandas; or use to_dict.") from None
+        rows = [(*labels, count) for labels, count in self.items()]
+        return pd.DataFrame(rows, columns=[*self.titles, "noisy_count"])
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of each count's noise."""
+        return noise_deviation(self.scale)
+
+    def interval(self, label: str | tuple[str, ...], confidence: float = 0.95) -> Interval:
+        """For one count on its own; over many counts at once some intervals will miss."""
+        return interval_of(self[label], self.scale, confidence)
+
+    def nonnegative(self) -> NDArray[np.int64]:
+        """The counts with negative ones set to 0. Small counts are then too large on average."""
+        return np.maximum(self.counts, 0)
+
+    def __str__(self) -> str:
+        width = max([len(title) for title in self.titles] + [len(text) for known in self.labels for text in known])
+        lines = ["  ".join(title.ljust(width) for title in self.titles) + "  noisy count"]
+        for number, (labels, count) in enumerate(self.items()):
+            if number == 50:
+                lines.append(f"... {self.counts.size - 50} more")
+                break
+            lines.append("  ".join(label.ljust(width) for label in labels) + f"  {count:>11}")
+        lines.append(f"Each +- {noise_half_width(self.scale, 0.95)} (95 %), epsilon {self.receipt.epsilon}.")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class ChosenLabel:
+    """The label a private choice picked; most often, not always, the most frequent one."""
+
+    label: str
+    index: int
+    receipt: Receipt
+
+    def __str__(self) -> str:
+        return f"{self.label} (chosen privately, epsilon {self.receipt.epsilon})"
+
+
+@dataclass(frozen=True)
+class ChosenSplit:
+    """The split a private choice picked, as the key to split by."""
+
+    key: Key
+    family: int
+    labels: tuple[str, ...]
+    receipt: Receipt
+
+    def __str__(self) -> str:
+        shown = ", ".join(self.labels[:6]) + (", ..." if len(self.labels) > 6 else "")
+        return f"{self.key.title}: {shown} (chosen privately, epsilon {self.receipt.epsilon})"
+
+
+def interval_of(value: int, scale: Fraction, confidence: float) -> Interval:
+    """The interval for a true count, cut at 0, with a note where the cut shifts it."""
+    half = noise_half_width(scale, confidence)
+    low, high = value - half, value + half
+    if low >= 0:
+        return Interval(low, high, confidence)
+    note = "cut at 0, since no count is negative" if high >= 0 else "the noise pushed this count far below 0"
+    return Interval(0, max(high, 0), confidence, note)

@@ -1,0 +1,75 @@
+"""Statements: what was granted and spent, and what that guarantees, in plain sentences."""
+
+from __future__ import annotations
+
+from dpmine.epsilon import Epsilon
+from dpmine.values import value
+
+
+@value("spending")
+class Spending:
+    """One charged request."""
+
+    analyst: str
+    what: str
+    cost: Epsilon
+    at: str
+    answered: bool
+
+
+@value("allotment")
+class Allotment:
+    analyst: str
+    allotment: Epsilon
+    spent: Epsilon
+    revoked: bool
+
+    @property
+    def remaining(self) -> Epsilon:
+        return Epsilon(0 if self.revoked else max(self.allotment.units - self.spent.units, 0))
+
+
+@value("statement")
+class Statement:
+    """What a data set's ledger says, to one analyst or (all allotments, the data set's own spending) to the owner."""
+
+    dataset: str
+    version: str
+    currency: str
+    neighbours: str
+    schema_drafted: bool
+    cap: Epsilon
+    dataset_spent: Epsilon | None
+    allotments: tuple[Allotment, ...]
+    spendings: tuple[Spending, ...]
+
+    @property
+    def guarantee(self) -> str:
+        """The promise in one plain sentence, and what it does not cover."""
+        spent = self.dataset_spent if self.dataset_spent is not None else self.allotments[0].spent
+        whose = "All answers together are" if self.dataset_spent is not None else "The answers given to this analyst are"
+        text = (
+            f"{whose} {spent}-differentially private (pure epsilon, delta 0) for adding or removing one row: no one row "
+            f"makes any outcome more than exp({spent}) times as likely. Changing a row's values counts as removing one row "
+            "and adding another, which costs twice."
+        )
+        if self.schema_drafted:
+            text += (
+                " The schema was drafted by looking at the data, outside this budget, and has not been marked as reviewed."
+            )
+        return text
+
+    def __str__(self) -> str:
+        lines = [f"Data set {self.dataset!r}, version {self.version!r}. Cap over all analysts: epsilon {self.cap}."]
+        if self.dataset_spent is not None:
+            lines.append(f"Spent by all together: epsilon {self.dataset_spent}.")
+        for one in self.allotments:
+            state = ", revoked" if one.revoked else ""
+            lines.append(f"{one.analyst}: granted {one.allotment}, spent {one.spent}, remaining {one.remaining}{state}.")
+        lines += [
+            f"  {spending.at[:19]}  {spending.analyst}  epsilon {spending.cost}  {spending.what}"
+            + ("" if spending.answered else "  (charged, never answered)")
+            for spending in self.spendings
+        ]
+        lines.append(self.guarantee)
+        return "\n".join(lines)

@@ -1,0 +1,343 @@
+"""What a miner holds: a private table that only builds queries and hands them to an executor.
+
+The executor is the kernel next to the data, or a client across the network; algorithms cannot tell. Every method that
+spends takes `epsilon` and, with `dry_run=True`, says cost and expected error instead of spending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from math import gcd
+from typing import Any, Literal, Protocol, TypeVar, overload
+
+import numpy as np
+
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.expression_text import parse_predicate
+from dpmine.expressions import Column, Key, Part, Predicate, key_of
+from dpmine.queries import (
+    LEAF,
+    Cell,
+    ChooseLabel,
+    ChooseSplit,
+    Count,
+    Histogram,
+    Leaf,
+    Multiway,
+    Preview,
+    Query,
+    Question,
+    Reply,
+    Rules,
+    Split,
+    Splits,
+    Thresholds,
+    View,
+    Where,
+    leaf_paths,
+)
+from dpmine.results import ChosenLabel, ChosenSplit, NoisyCount, NoisyHistogram, Receipt
+from dpmine.schema import Numeric, Schema
+from dpmine.statements import Statement
+
+Amount = Epsilon | str | int | float | Decimal
+Keyed = str | Column | Key | Predicate
+T = TypeVar("T")
+
+
+class Executor(Protocol):
+    """Where queries go."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    def answer(self, query: Query, *, key: str | None = None) -> Reply: ...
+
+    def preview(self, query: Query) -> Preview: ...
+
+    def remaining(self) -> Epsilon: ...
+
+    def statement(self) -> Statement: ...
+
+
+class PrivateTable:
+    """A view of a private table. It holds no rows; every answer is charged and noisy."""
+
+    def __init__(self, executor: Executor, view: View = View(), rules: Rules = LEAF) -> None:  # noqa: B008 (frozen)
+        self._executor = executor
+        self._view = view
+        self._rules = rules
+
+    @property
+    def schema(self) -> Schema:
+        return self._executor.schema
+
+    def remaining(self) -> Epsilon:
+        """What of the allotment is left."""
+        return self._executor.remaining()
+
+    def statement(self) -> Statement:
+        """What was granted and spent, and what that guarantees."""
+        return self._executor.statement()
+
+    # -- views ------------------------------------------------------------------------------------------------------
+
+    def where(self, predicate: Predicate | str) -> PrivateTable:
+        """The rows for which the predicate holds. Costs on different `where` views add up; see `partition`."""
+        self._without_cells("where")
+        predicate = parse_predicate(predicate) if isinstance(predicate, str) else predicate
+        if not isinstance(predicate, Predicate):
+            raise RequestError("where needs a predicate such as dm.col('age') >= 40, or its text.")
+        return PrivateTable(self._executor, self._view.then(Where(predicate)))
+
+    def partition(self, by: Keyed) -> dict[str, PrivateTable]:
+        """Disjoint views, one for each label of a key. Together they cost the maximum over the views, not the sum."""
+        self._without_cells("partition")
+        key = key_of(by)
+        labels = key.labels(self.schema)
+        return {label: PrivateTable(self._executor, self._view.then(Cell(key, index))) for index, label in enumerate(labels)}
+
+    def split(self, *, test: float | str | Decimal = "0.2", salt: str = "train-test") -> tuple[PrivateTable, PrivateTable]:
+        """Two disjoint views, train and test, by keyed hash: about a share `test` of the rows is in the second."""
+        train, tested = self.partition(Part(salt, _shares(test))).values()
+        return train, tested
+
+    def cells(self, rules: Rules | Keyed) -> PrivateTable:
+        """The same view split into the cells of a rule tree (or of one key): each question then asks every cell."""
+        if not isinstance(rules, Rules):
+            key = key_of(rules)
+            rules = Split(key, (LEAF,) * len(key.labels(self.schema)))
+        return PrivateTable(self._executor, self._view, rules)
+
+    def _without_cells(self, what: str) -> None:
+        if not isinstance(self._rules, Leaf):
+            raise RequestError(f"Call {what} before cells: a table split into cells can only be asked.")
+
+    # -- questions --------------------------------------------------------------------------------------------------
+
+    @overload
+    def count(self, *, epsilon: Amount, dry_run: Literal[False] = ..., request_key: str | None = ...) -> NoisyCount: ...
+    @overload
+    def count(self, *, epsilon: Amount, dry_run: Literal[True]) -> Preview: ...
+    def count(self, *, epsilon: Amount, dry_run: bool = False, request_key: str | None = None) -> NoisyCount | Preview:
+        """The number of rows in this view, with noise of scale 1/epsilon. For each cell: `count_cells`."""
+        self._without_cells("count")
+        query = self._query(Count(), epsilon)
+        if dry_run:
+            return self._executor.preview(query)
+        return _counts_of(self._executor.answer(query, key=request_key))[0]  # type: ignore[return-value]
+
+    def count_cells(self, *, epsilon: Amount | Sequence[Amount], request_key: str | None = None) -> list[NoisyCount | None]:
+        """The number of rows in each cell; None where that cell's epsilon is 0."""
+        return _counts_of(self._executor.answer(self._query(Count(), epsilon), key=request_key))
+
+    @overload
+    def histogram(
+        self, *by: Keyed, epsilon: Amount, dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> NoisyHistogram: ...
+    @overload
+    def histogram(self, *by: Keyed, epsilon: Amount, dry_run: Literal[True]) -> Preview: ...
+    def histogram(
+        self, *by: Keyed, epsilon: Amount, dry_run: bool = False, request_key: str | None = None
+    ) -> NoisyHistogram | Preview:
+        """The number of rows for every combination of the keys' labels. For each cell: `histogram_cells`."""
+        self._without_cells("histogram")
+        keys, query = self._histogram(by, epsilon)
+        if dry_run:
+            return self._executor.preview(query)
+        return self._histograms_of(keys, self._executor.answer(query, key=request_key))[0]  # type: ignore[return-value]
+
+    def histogram_cells(
+        self, *by: Keyed, epsilon: Amount | Sequence[Amount], request_key: str | None = None
+    ) -> list[NoisyHistogram | None]:
+        """The histogram of each cell; None where that cell's epsilon is 0."""
+        keys, query = self._histogram(by, epsilon)
+        return self._histograms_of(keys, self._executor.answer(query, key=request_key))
+
+    @overload
+    def choose(
+        self,
+        among: Keyed,
+        *,
+        epsilon: Amount,
+        score: Literal["count"] = ...,
+        mechanism: str = ...,
+        calibration: str = ...,
+        dry_run: Literal[False] = ...,
+        request_key: str | None = ...,
+    ) -> ChosenLabel: ...
+    @overload
+    def choose(
+        self,
+        among: Sequence[Keyed | Splits],
+        *,
+        epsilon: Amount,
+        score: Literal["max", "gini", "infogain"],
+        mechanism: str = ...,
+        calibration: str = ...,
+        dry_run: Literal[False] = ...,
+        request_key: str | None = ...,
+    ) -> ChosenSplit: ...
+    @overload
+    def choose(
+        self,
+        among: Keyed | Sequence[Keyed | Splits],
+        *,
+        epsilon: Amount,
+        score: str = ...,
+        mechanism: str = ...,
+        calibration: str = ...,
+        dry_run: Literal[True],
+    ) -> Preview: ...
+    def choose(
+        self,
+        among: Keyed | Sequence[Keyed | Splits],
+        *,
+        epsilon: Amount,
+        score: str = "count",
+        mechanism: str | None = None,
+        calibration: str = "monotone",
+        dry_run: bool = False,
+        request_key: str | None = None,
+    ) -> ChosenLabel | ChosenSplit | Preview:
+        """Choose privately. For each cell: `choose_cells`.
+
+        With score "count", `among` is one key, and the label that most rows have is the likeliest choice. With score
+        "max", "gini" or "infogain", `among` lists columns (numeric ones stand for all their thresholds) or families of
+        splits, and the choice is the split that best separates the class. The mechanism is permute-and-flip for labels
+        and the exponential mechanism for splits unless stated; calibration "generic" is the papers' 2S.
+        """
+        self._without_cells("choose")
+        query = self._choice([among], score, mechanism, calibration, epsilon)
+        if dry_run:
+            return self._executor.preview(query)
+        chosen = self._chosen(query, self._executor.answer(query, key=request_key))[0]
+        assert chosen is not None
+        return chosen
+
+    def choose_cells(
+        self,
+        among: Keyed | Sequence[Keyed | Splits] | Sequence[Sequence[Keyed | Splits]],
+        *,
+        epsilon: Amount | Sequence[Amount],
+        score: str = "count",
+        mechanism: str | None = None,
+        calibration: str = "monotone",
+        request_key: str | None = None,
+    ) -> list[ChosenLabel | ChosenSplit | None]:
+        """One choice in each cell; `among` may be a list with one entry for each cell. None where epsilon is 0."""
+        nested = not isinstance(among, (str, Column, Key, Predicate)) and bool(among) and isinstance(among[0], (list, tuple))
+        listed: Any = among if nested else [among]
+        query = self._choice(listed, score, mechanism, calibration, epsilon)
+        return self._chosen(query, self._executor.answer(query, key=request_key))
+
+    # -- building and reading ---------------------------------------------------------------------------------------
+
+    def _query(self, question: Question, epsilon: Amount | Sequence[Amount]) -> Query:
+        if isinstance(epsilon, (list, tuple)):
+            amounts = tuple(Epsilon.parse_or_zero(amount) for amount in epsilon)
+            if not amounts:
+                raise RequestError("Give one epsilon, or one for each cell.")
+        else:
+            amounts = (Epsilon.parse(epsilon),)  # type: ignore[arg-type]
+        return Query(self._view, self._rules, question, amounts)
+
+    def _histogram(self, by: tuple[Keyed, ...], epsilon: Amount | Sequence[Amount]) -> tuple[tuple[Key, ...], Query]:
+        keys = tuple(key_of(item) for item in by)
+        return keys, self._query(Histogram(keys), epsilon)
+
+    def _choice(
+        self,
+        among: Sequence[Keyed | Sequence[Keyed | Splits]],
+        score: str,
+        mechanism: str | None,
+        calibration: str,
+        epsilon: Amount | Sequence[Amount],
+    ) -> Query:
+        if score == "count":
+            if len(among) != 1 or isinstance(among[0], (list, tuple)):
+                raise RequestError("With score 'count', name one key whose labels compete.")
+            key = key_of(among[0])  # type: ignore[arg-type]
+            return self._query(ChooseLabel(key, mechanism or "permute-and-flip", calibration), epsilon)
+        candidates = []
+        for cell in among:
+            listed = cell if isinstance(cell, (list, tuple)) else [cell]
+            candidates.append(tuple(splits_of(item, self.schema) for item in listed))  # type: ignore[arg-type]
+        return self._query(ChooseSplit(tuple(candidates), score, mechanism or "exponential", calibration), epsilon)
+
+    def _histograms_of(self, keys: tuple[Key, ...], reply: Reply) -> list[NoisyHistogram | None]:
+        titles = tuple(key.title for key in keys)
+        labels = tuple(key.labels(self.schema) for key in keys)
+        shape = tuple(len(known) for known in labels)
+        found: list[NoisyHistogram | None] = []
+        for cell, numbers in enumerate(reply.answer.numbers):
+            if numbers is None:
+                found.append(None)
+                continue
+            counts = np.array(numbers, dtype=np.int64).reshape(shape)
+            found.append(NoisyHistogram(titles, labels, counts, reply.answer.scale(cell), Receipt.of(reply, cell)))
+        return found
+
+    def _chosen(self, query: Query, reply: Reply) -> list[ChosenLabel | ChosenSplit | None]:
+        question = query.question
+        found: list[ChosenLabel | ChosenSplit | None] = []
+        for cell, numbers in enumerate(reply.answer.numbers):
+            if numbers is None:
+                found.append(None)
+            elif isinstance(question, ChooseLabel):
+                label = question.key.labels(self.schema)[numbers[0]]
+                found.append(ChosenLabel(label, numbers[0], Receipt.of(reply, cell)))
+            else:
+                assert isinstance(question, ChooseSplit)
+                family, key = _candidate(question.families(cell), numbers[0], self.schema)
+                found.append(ChosenSplit(key, family, key.labels(self.schema), Receipt.of(reply, cell)))
+        return found
+
+
+def splits_of(item: Keyed | Splits, schema: Schema) -> Splits:
+    """What a user may name where candidate splits are wanted: a numeric column means all its thresholds."""
+    if isinstance(item, Splits):
+        return item
+    if isinstance(item, (str, Column)):
+        name = item if isinstance(item, str) else item.name
+        if isinstance(schema.single(name), Numeric):
+            return Thresholds(name)
+    return Multiway(key_of(item))
+
+
+def cell_labels(rules: Rules, schema: Schema) -> list[str]:
+    """A readable name for each cell of a rule tree."""
+    return [
+        ", ".join(f"{key.title}: {key.labels(schema)[index]}" for key, index in path) or "all rows"
+        for path in leaf_paths(rules)
+    ]
+
+
+def _counts_of(reply: Reply) -> list[NoisyCount | None]:
+    return [
+        None if numbers is None else NoisyCount(numbers[0], reply.answer.scale(cell), Receipt.of(reply, cell))
+        for cell, numbers in enumerate(reply.answer.numbers)
+    ]
+
+
+def _candidate(families: tuple[Splits, ...], index: int, schema: Schema) -> tuple[int, Key]:
+    for number, family in enumerate(families):
+        keys = family.keys(schema)
+        if index < len(keys):
+            return number, keys[index]
+        index -= len(keys)
+    raise RequestError("The answer names a candidate that was not asked for.")
+
+
+def _shares(test: float | str | Decimal) -> tuple[int, int]:
+    try:
+        share = Decimal(str(test))
+    except InvalidOperation:
+        raise RequestError(f"'test' must be a share between 0 and 1. Got {test!r} instead.") from None
+    parts = int((share * 1_000_000).to_integral_value(ROUND_HALF_EVEN)) if share.is_finite() else 0
+    if not 0 < parts < 1_000_000:
+        raise RequestError(f"'test' must be a share between 0 and 1. Got {test!r} instead.")
+    common = gcd(parts, 1_000_000)
+    return (1_000_000 - parts) // common, parts // common

@@ -1,0 +1,179 @@
+"""Frozen values that turn into JSON and back, each tagged by its kind and checked field by field.
+
+A value class is declared with `@value("tag")`; its field types are the whole description of its JSON form. Decoding
+accepts nothing else: no unknown tag, no extra or missing field, no float, no depth or size that could exhaust us.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from dpmine.epsilon import Epsilon
+from dpmine.errors import DpmineError, RequestError
+
+TAG = "is"
+DEEPEST = 120
+LARGEST_TEXT = 64 * 1024 * 1024
+
+_classes: dict[str, type] = {}
+T = TypeVar("T")
+
+
+@typing.dataclass_transform(frozen_default=True)
+def value(tag: str) -> Callable[[type[T]], type[T]]:
+    """Declare a frozen value class whose JSON form carries `tag`."""
+
+    def declare(cls: type[T]) -> type[T]:
+        frozen: type[T] = dataclasses.dataclass(frozen=True)(cls)
+        if tag in _classes:
+            raise ValueError(f"two value classes share the tag {tag!r}")
+        _classes[tag] = frozen
+        frozen.__json_tag__ = tag  # type: ignore[attr-defined]
+        return frozen
+
+    return declare
+
+
+@functools.cache
+def _fields(cls: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def to_json(item: Any) -> Any:
+    """The JSON form of a value: plain dicts, lists, strings, integers, booleans and None."""
+    if isinstance(item, Epsilon):
+        return str(item)
+    if isinstance(item, tuple):
+        return [to_json(part) for part in item]
+    if dataclasses.is_dataclass(item) and not isinstance(item, type):
+        form = {TAG: item.__json_tag__}  # type: ignore[attr-defined]
+        for name in _fields(type(item)):
+            form[name] = to_json(getattr(item, name))
+        return form
+    return item
+
+
+def canonical(item: Any) -> bytes:
+    """One byte string per value: what is hashed, compared and cached."""
+    return canonical_json(to_json(item))
+
+
+def canonical_json(form: Any) -> bytes:
+    return json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+
+
+def short_hash(item: Any) -> str:
+    """A name for a value that two different values do not share (128 bits of BLAKE2b)."""
+    return hashlib.blake2b(canonical(item), digest_size=16).hexdigest()
+
+
+def to_text(item: Any) -> str:
+    return canonical(item).decode("ascii")
+
+
+def from_text(text: str | bytes, kind: type[T]) -> T:
+    """Read a value of the given class (or a subclass) from JSON text."""
+    if len(text) > LARGEST_TEXT:
+        raise RequestError(f"The JSON text is longer than {LARGEST_TEXT} characters.")
+    try:
+        form = json.loads(text, parse_float=_no_float, parse_constant=_no_float)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"This is not valid JSON: {error}.") from None
+    return from_json(form, kind)
+
+
+def _no_float(text: str) -> Any:
+    raise ValueError(f"floats are not part of any query (got {text[:20]}); write numbers as text")
+
+
+def from_json(form: Any, kind: type[T]) -> T:
+    try:
+        decoded = _decode(form, kind, "query", 0)
+    except DpmineError:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RequestError(f"This is not a valid {kind.__name__}: {error}.") from None
+    return typing.cast(T, decoded)
+
+
+def _decode(form: Any, hint: Any, where: str, depth: int) -> Any:
+    if depth > DEEPEST:
+        raise RequestError(f"The JSON is nested deeper than {DEEPEST} levels.")
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _decode_union(form, typing.get_args(hint), where, depth)
+    if origin is tuple:
+        return _decode_tuple(form, typing.get_args(hint), where, depth)
+    if hint is Epsilon:
+        if not isinstance(form, str):
+            raise RequestError(f'{where} must be decimal text such as "0.1".')
+        return Epsilon.parse_or_zero(form, name=where)
+    if hint is types.NoneType or hint is None:
+        if form is not None:
+            raise RequestError(f"{where} must be null.")
+        return None
+    if hint in (int, str, bool):
+        if type(form) is not hint:
+            raise RequestError(f"{where} must be {_NAMES[hint]}. Got {type(form).__name__} instead.")
+        return form
+    return _decode_object(form, hint, where, depth)
+
+
+_NAMES = {int: "an integer", str: "text", bool: "true or false"}
+
+
+def _decode_union(form: Any, options: tuple[Any, ...], where: str, depth: int) -> Any:
+    if form is None and types.NoneType in options:
+        return None
+    others = [option for option in options if option is not types.NoneType]
+    if len(others) == 1:
+        return _decode(form, others[0], where, depth)
+    tag = form.get(TAG) if isinstance(form, dict) else None
+    for option in options:
+        if isinstance(option, type) and isinstance(tag, str):
+            named = _classes.get(tag)
+            if named is not None and issubclass(named, option):
+                return _decode(form, option, where, depth)
+        elif option in (int, str, bool) and type(form) is option:
+            return form
+    allowed = ", ".join(_tags(options)) or "another type"
+    raise RequestError(f"{where} must be one of: {allowed}. Got {str(tag)[:40]!r} instead.")
+
+
+def _tags(options: tuple[Any, ...]) -> list[str]:
+    return sorted(
+        tag for tag, cls in _classes.items() for option in options if isinstance(option, type) and issubclass(cls, option)
+    )
+
+
+def _decode_tuple(form: Any, args: tuple[Any, ...], where: str, depth: int) -> Any:
+    if not isinstance(form, list):
+        raise RequestError(f"{where} must be a list.")
+    if len(args) == 2 and args[1] is Ellipsis:
+        if args[0] is int and set(map(type, form)) <= {int}:  # long answers are mostly this
+            return tuple(form)
+        return tuple(_decode(part, args[0], where, depth + 1) for part in form)
+    if len(form) != len(args):
+        raise RequestError(f"{where} must have exactly {len(args)} parts.")
+    return tuple(_decode(part, arg, where, depth + 1) for part, arg in zip(form, args, strict=True))
+
+
+def _decode_object(form: Any, kind: type, where: str, depth: int) -> Any:
+    if not isinstance(form, dict) or not isinstance(form.get(TAG), str):
+        raise RequestError(f"{where} must be an object with the field {TAG!r}.")
+    cls = _classes.get(form[TAG])
+    if cls is None or not issubclass(cls, kind):
+        allowed = ", ".join(_tags((kind,)))
+        raise RequestError(f"{where} must be one of: {allowed}. Got {form[TAG][:40]!r} instead.")
+    fields: dict[str, Any] = _fields(typing.cast(Any, cls))
+    if set(form) != {TAG, *fields}:
+        raise RequestError(f"{form[TAG]} must have exactly the fields {', '.join(fields) or '(none)'}.")
+    return cls(**{name: _decode(form[name], hint, f"{form[TAG]}.{name}", depth + 1) for name, hint in fields.items()})
