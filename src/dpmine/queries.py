@@ -156,8 +156,12 @@ class ChooseLabel(Choice):
 class Splits:
     """A family of candidate splits. In the joint choice each family has the same share of the base measure."""
 
-    def keys(self, schema: Schema) -> tuple[Key, ...]:
-        """Every candidate as the key it splits by."""
+    def size(self, schema: Schema) -> int:
+        """The number of candidates."""
+        raise NotImplementedError
+
+    def candidate(self, schema: Schema, index: int) -> Key:
+        """One candidate as the key it splits by."""
         raise NotImplementedError
 
 
@@ -167,8 +171,11 @@ class Multiway(Splits):
 
     key: Key
 
-    def keys(self, schema: Schema) -> tuple[Key, ...]:
-        return (self.key,)
+    def size(self, schema: Schema) -> int:
+        return 1
+
+    def candidate(self, schema: Schema, index: int) -> Key:
+        return self.key
 
 
 @value("thresholds")
@@ -195,9 +202,11 @@ class Thresholds(Splits):
             raise RequestError(f"No grid point of {self.attribute!r} lies between the given low and high.")
         return range(first, last + 1)
 
-    def keys(self, schema: Schema) -> tuple[Key, ...]:
-        attribute = schema.single(self.attribute)
-        return tuple(Bins(self.attribute, (attribute.label(code),)) for code in self.codes(schema))
+    def size(self, schema: Schema) -> int:
+        return len(self.codes(schema))
+
+    def candidate(self, schema: Schema, index: int) -> Key:
+        return Bins(self.attribute, (schema.single(self.attribute).label(self.codes(schema)[index]),))
 
 
 @value("subsets")
@@ -211,11 +220,13 @@ class Subsets(Splits):
         if not self.subsets:
             raise RequestError(f"Subsets of {self.attribute!r}: list at least one.")
 
-    def keys(self, schema: Schema) -> tuple[Key, ...]:
-        return tuple(
-            Groups(self.attribute, (Group(" or ".join(members), members),), rest=f"not {' or '.join(members)}")
-            for members in self.subsets
-        )
+    def size(self, schema: Schema) -> int:
+        return len(self.subsets)
+
+    def candidate(self, schema: Schema, index: int) -> Key:
+        members = self.subsets[index]
+        name = " or ".join(members)
+        return Groups(self.attribute, (Group(name, members),), rest=f"not {name}")
 
 
 def one_versus_rest(schema: Schema, name: str) -> Subsets:

@@ -67,7 +67,7 @@ class Statement:
             state = ", revoked" if one.revoked else ""
             lines.append(f"{one.analyst}: granted {one.allotment}, spent {one.spent}, remaining {one.remaining}{state}.")
         lines += [
-            f"  {spending.at[:19]}  {spending.analyst}  epsilon {spending.cost}  {spending.what}"
+            f"  {spending.at[:19]}  {spending.analyst}  charged {spending.cost}  {spending.what}"
             + ("" if spending.answered else "  (charged, never answered)")
             for spending in self.spendings
         ]

@@ -324,10 +324,10 @@ def _counts_of(reply: Reply) -> list[NoisyCount | None]:
 
 def _candidate(families: tuple[Splits, ...], index: int, schema: Schema) -> tuple[int, Key]:
     for number, family in enumerate(families):
-        keys = family.keys(schema)
-        if index < len(keys):
-            return number, keys[index]
-        index -= len(keys)
+        size = family.size(schema)
+        if index < size:
+            return number, family.candidate(schema, index)
+        index -= size
     raise RequestError("The answer names a candidate that was not asked for.")
 
 

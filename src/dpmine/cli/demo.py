@@ -62,7 +62,8 @@ def _ask(private: dm.PrivateTable) -> dict[str, Any]:
 
 def _tell(story: dict[str, Any], records: dict[str, list[object]], rows: int) -> None:
     left = dict(story["left"])
-    out.print(Panel(f"[bold]dpmine demo[/]: {rows} generated patients, an owner, and alice, who never sees a record."))
+    title = f"[bold]dpmine demo[/]: {rows} generated patients, an owner, and alice, who never sees a record."
+    out.print(Panel(title), soft_wrap=False)
     out.print("[bold]1. The owner[/] states public facts (a schema), a cap of epsilon 4, and grants alice epsilon 1.")
     out.print("   data = dm.open(records, schema=schema, ledger='ledger.db', cap=4)")
     out.print("   private = data.grant('alice', epsilon=1)\n")
@@ -83,7 +84,7 @@ def _tell(story: dict[str, Any], records: dict[str, list[object]], rows: int) ->
     out.print("[bold]5. The budget is a wall.[/] Alice asks for a count at epsilon 2:")
     out.print(f"   [red]{escaped(story['refusal'])}[/]\n")
     out.print("[bold]6. The statement[/] that alice can show anyone:")
-    out.print(Panel(escaped(str(story["statement"]))))
+    out.print(Panel(escaped(str(story["statement"]))), soft_wrap=False)
     out.print(f"Done in {story['seconds']:.1f} s. Next: dpmine --help, or the README's ten-line example.")
 
 

@@ -1,9 +1,9 @@
 """Keyed-hash parts: which part of a split each row belongs to, from the row's own codes and a secret key.
 
-h = sum of k_i * (c_i + 1) modulo the prime 2^31 - 1 over a row's codes and its number among identical rows, then a
-cubic polynomial of h. Every product stays below 2^62, so any SQL engine computes the same integers. Privacy needs only
+h = sum of k_i * (c_i + 1) modulo the prime 2^31 - 1 over a row's codes and its number among identical rows, then three
+rounds of a quadratic in h. Every product stays below 2^62, so any SQL engine computes the same integers. Privacy needs only
 that the part of a row is a fixed function of the row: the odometer's maximum over parts holds for every key. The key
-and the polynomial make parts balanced and splits with different salts independent.
+and the quadratics make parts balanced and splits with different salts independent.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def row_parts(table: EncodedTable, split_key: bytes, salt: str, weights: tuple[i
     for name, factor in zip(names, factors[:-1], strict=True):
         hashed = (hashed + (table.columns[name].astype(np.int64) + 1) * factor) % PRIME
     hashed = (hashed + (table.occurrence % PRIME + 1) * shift) % PRIME
-    for factor in (first, second, third):  # Horner: a cubic polynomial keeps few rows from lining up
+    for factor in (first, second, third):  # a sum alone would put rows that lie on a line into one part
         hashed = (hashed * ((hashed + factor) % PRIME) + factor) % PRIME
     ends = np.cumsum(np.array(weights, dtype=np.int64)) * PRIME // sum(weights)
     return np.searchsorted(ends[:-1], hashed, side="right").astype(smallest_type(len(weights)))

@@ -99,7 +99,7 @@ class MemoryEngine:
         """A key's codes and, where it looks them up, its table."""
         if isinstance(key, Recode):
             codes = self._table.columns[key.attribute]
-            return _Column(codes, _table_of(key, self._table.schema.single(key.attribute).size) if key.runs else None)
+            return _Column(codes, _table_of(key, self._source_size(key)) if key.runs else None)
         if isinstance(key, Tested):
             return _Column(self._test(key.test).view(np.uint8), None)
         assert isinstance(key, HashedPart)
@@ -135,28 +135,33 @@ class MemoryEngine:
         return CellIds(outside, 1)
 
     def _refine(self, before: CellIds, coarser: RowRules | None, finer: RowRules) -> CellIds:
-        """Send every row from its old cell to its new one, one lookup by (old cell, code of the key it is split by)."""
+        """Send every row from its old cell to its new one: one lookup by (old cell, code it is split by)."""
         splits = list(_leaf_splits(coarser, finer))
-        keys = list({split: None for split in splits if split is not None})
-        columns = [self._column(key) for key in keys]
-        wide = max((key.size for key in keys), default=1)
+        sources = list({_source_of(split): None for split in splits if split is not None})
+        columns = [self._column(source) for source in sources]
+        wide = max(self._source_size(source) for source in sources)
         lookup = np.full((len(splits) + 1, wide), count_leaves(finer), dtype=np.int64)
         which = np.zeros(len(splits) + 1, dtype=np.intp)
         cell = 0
         for old, split in enumerate(splits):
-            size = 1 if split is None else split.size
-            lookup[old, :size] = range(cell, cell + size)
             if split is None:
                 lookup[old, :] = cell
-            else:
-                which[old] = keys.index(split)
-            cell += size
+                cell += 1
+                continue
+            source = _source_of(split)
+            size = self._source_size(source)
+            lookup[old, :size] = cell + (_table_of(split, size) if isinstance(split, Recode) else np.arange(size))
+            which[old] = sources.index(source)
+            cell += split.size
         table = lookup.astype(smallest_type(cell + 1)).ravel()
         ids: Ids = np.empty(self._table.rows, dtype=smallest_type(cell + 1))
         for rows in self._chunks():
             old_ids = self._chunk_ids(before, rows)
             ids[rows] = table[old_ids * wide + _codes_by_cell(old_ids, which, columns, rows)]
         return CellIds(ids, cell)
+
+    def _source_size(self, source: RowKey) -> int:
+        return self._table.schema.single(source.attribute).size if isinstance(source, Recode) else source.size
 
     # -- rows -------------------------------------------------------------------------------------------------------
 
@@ -231,7 +236,15 @@ def _combined(
     return combined
 
 
+def _source_of(key: RowKey) -> RowKey:
+    """What a row is looked up by: the plain codes of a recoded attribute, or the key itself."""
+    return Recode(key.attribute, (), 0) if isinstance(key, Recode) else key
+
+
 def _table_of(key: Recode, size: int) -> NDArray[np.unsignedinteger]:
+    """The value of a recoding key for every code of its attribute."""
+    if not key.runs:
+        return np.arange(size, dtype=smallest_type(size))
     table = np.zeros(size, dtype=smallest_type(key.size))
     for first, item in key.runs:
         table[first:] = item
