@@ -66,8 +66,10 @@ def _attribute(source: Source, column: str) -> Attribute | None:
                 return None
             return _numeric(column, min(values), max(values), whole=all(n == n.to_integral_value() for n in values))
         distinct = sorted(distinct, key=Decimal)
+    if _mostly_lists(distinct):
+        return _list_attribute(source, column)
     if len(distinct) > MOST_DRAFTED_CATEGORIES:
-        return _list_attribute(source, column) if _mostly_lists(distinct) else None
+        return None
     others = [text for text in distinct if text.lower() in ("other", "?", "unknown", "n/a")]
     other = others[0] if others else "other"
     return Nominal(column, tuple(distinct if others else [*distinct, other]), other)

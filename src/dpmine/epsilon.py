@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 from fractions import Fraction
+from numbers import Real
 
 from dpmine.errors import EpsilonError
 
 UNITS = 10**9
+_UNIT = Decimal("1e-9")
 LARGEST = 10**6  # beyond this "epsilon" promises nothing, and integers stay small
 
 EpsilonLike = "Epsilon | str | int | float | Decimal"
@@ -29,16 +31,19 @@ class Epsilon:
         """Read a positive amount; floats are read by their shortest decimal text, so 0.1 means one tenth."""
         epsilon = cls._read(amount, name)
         if epsilon.units <= 0:
-            raise EpsilonError(f"{name} must be positive and at least 1e-9. Got {amount!s} instead.")
+            raise EpsilonError(f"{name} must be positive and at least 1e-9. Got {str(amount).strip()} instead.")
         return epsilon
 
     @classmethod
     def _read(cls, amount: Epsilon | str | int | float | Decimal, name: str) -> Epsilon:
         if isinstance(amount, Epsilon):
             return amount
-        if isinstance(amount, bool) or not isinstance(amount, (str, int, float, Decimal)):
+        if isinstance(amount, bool) or not isinstance(amount, (str, Real, Decimal)):
             raise EpsilonError(f"{name} must be a number or its decimal text. Got {type(amount).__name__} instead.")
-        text = str(amount).strip()
+        try:
+            text = str(amount).strip()
+        except ValueError:  # Python does not write out integers of thousands of digits
+            text = "9" * 65
         if len(text) > 64:
             raise EpsilonError(f"{name} must be a number of at most 64 characters.")
         try:
@@ -51,14 +56,14 @@ class Epsilon:
             raise EpsilonError(f"{name} must be at most {LARGEST}. Got {text} instead.")
         if number < 0:
             return cls(-1)
-        return cls(int((number * UNITS).to_integral_value(ROUND_FLOOR)))
+        return cls(int(number.quantize(_UNIT, ROUND_FLOOR).scaleb(9)))
 
     @classmethod
     def parse_or_zero(cls, amount: Epsilon | str | int | float | Decimal, *, name: str = "epsilon") -> Epsilon:
         """Like parse, but 0 is allowed: in a query over cells it means that the cell is not asked."""
         epsilon = cls._read(amount, name)
         if epsilon.units < 0:
-            raise EpsilonError(f"{name} must not be negative. Got {amount!s} instead.")
+            raise EpsilonError(f"{name} must not be negative. Got {str(amount).strip()} instead.")
         return epsilon
 
     @property

@@ -245,8 +245,8 @@ class Part(Key):
     def __post_init__(self) -> None:
         if len(self.weights) < 2 or min(self.weights) < 1 or sum(self.weights) > MOST_PARTS:
             raise ExpressionError(f"A split needs at least two positive weights with a sum of at most {MOST_PARTS}.")
-        if len(self.salt) > 200:
-            raise ExpressionError("The salt of a split has at most 200 characters.")
+        if len(self.salt) > 200 or any("\ud800" <= letter <= "\udfff" for letter in self.salt):
+            raise ExpressionError("The salt of a split is a text of at most 200 characters.")
 
     def labels(self, schema: Schema) -> tuple[str, ...]:
         return tuple(f"part {number + 1}" for number in range(len(self.weights)))
@@ -315,7 +315,7 @@ def text_of(item: object) -> str:
     """A constant as text: floats by their shortest text, whole floats without '.0', True and False by name."""
     if isinstance(item, str):
         return item
-    if hasattr(item, "item") and not isinstance(item, (int, float)):  # numpy scalars
+    if getattr(item, "shape", None) == () and hasattr(item, "item"):  # numpy scalars
         item = item.item()
     if isinstance(item, float) and item.is_integer():
         return plain(Decimal(item))

@@ -2,12 +2,16 @@
 
 A source hands out one column at a time, already reduced to what the schema needs: category numbers, doubles or lists of
 texts. Each value is read on its own; how one value is read never depends on another row. Text rules: booleans are
-"True" and "False", whole floats have no ".0", nulls and NaN are missing.
+"True" and "False", whole floats have no ".0", nulls and NaN are missing. Text is a number if it is ASCII and Python's
+float reads it.
 """
 
 from __future__ import annotations
 
+import csv
 import math
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +21,8 @@ from numpy.typing import NDArray
 from dpmine.errors import DataError
 
 CSV_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".csv.zst", ".txt")
+NUMPY_NUMBERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")
+WHOLE_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 
 
 class Source(Protocol):
@@ -53,7 +59,7 @@ def open_source(table: Any) -> Source:
 
 
 class FileSource:
-    """A CSV or Parquet file. No text of the user's ever becomes SQL text: columns are renamed to c first."""
+    """A CSV or Parquet file. No text of the user's ever becomes SQL text: columns go by their place and are renamed to c."""
 
     def __init__(self, path: Path) -> None:
         import duckdb
@@ -62,38 +68,49 @@ class FileSource:
             raise DataError(f"There is no file {str(path)!r}.")
         self._connection = duckdb.connect()
         try:
-            self._relation = self._read(path)
-            self.columns: list[str] = list(self._relation.columns)
+            self._relation, self.columns = self._read(path)
             self.rows = int(self._relation.count("*").fetchall()[0][0])
         except duckdb.Error as error:
             first_line = str(error).splitlines()[0][:200]
             raise DataError(f"Cannot read {str(path)!r} as a table: {first_line}") from None
 
-    def _read(self, path: Path) -> Any:
+    def _read(self, path: Path) -> tuple[Any, list[str]]:
         name = path.name.lower()
+        pattern = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))  # this file, no glob
         if name.endswith((".parquet", ".pq")):
-            return self._connection.read_parquet(str(path))
+            relation = self._connection.read_parquet(pattern, hive_partitioning=False)
+            return relation, list(relation.columns)
         if name.endswith(CSV_ENDINGS):
-            # Everything as text: type detection would let one row decide how all others are read.
-            relation = self._connection.read_csv(
-                str(path),
-                header=True,
-                all_varchar=True,
-                sep="\t" if ".tsv" in name else ",",
-                quotechar='"',
-                escapechar='"',
-                null_padding=True,
-                ignore_errors=True,
-            )
-            relation.create("csv")  # parsed once; every column is then read from memory
-            return self._connection.table("csv")
+            return self._read_csv(path, pattern, "\t" if ".tsv" in name else ",")
         raise DataError(f"{str(path)!r} is neither CSV nor Parquet: the name must end in .csv, .csv.gz, .tsv or .parquet.")
+
+    def _read_csv(self, path: Path, pattern: str, separator: str) -> tuple[Any, list[str]]:
+        """Everything as text and nothing detected: otherwise one row would decide how all others are read."""
+        plain: dict[str, Any] = {"auto_detect": False, "strict_mode": False, "ignore_errors": True, "parallel": False}
+        whole = {**plain, "columns": {"c": "VARCHAR"}, "sep": "\x1f", "quotechar": "", "escapechar": ""}
+        first_line = self._connection.read_csv(pattern, header=False, **whole).limit(1).fetchall()
+        if not first_line or first_line[0][0] is None:
+            raise DataError(f"Cannot read {str(path)!r} as a table: its first line must name the columns.")
+        header = next(csv.reader([first_line[0][0]], delimiter=separator))
+        names = [name.strip() or f"column{place}" for place, name in enumerate(header)]
+        if len(set(names)) != len(names):
+            raise DataError(f"Cannot read {str(path)!r} as a table: it has two columns of the same name.")
+        relation = self._connection.read_csv(
+            pattern,
+            header=True,
+            columns={f"c{place}": "VARCHAR" for place in range(len(names))},
+            sep=separator,
+            quotechar='"',
+            escapechar='"',
+            null_padding=True,
+            **plain,
+        )
+        relation.create("csv")  # parsed once; every column is then read from memory
+        return self._connection.table("csv"), names
 
     def _column(self, name: str) -> tuple[Any, str]:
         """The column renamed to c, and its type."""
-        import duckdb
-
-        relation = self._relation.select(duckdb.ColumnExpression(name).alias("c"))
+        relation = self._relation.project(f"#{self.columns.index(name) + 1} AS c")
         return relation, str(relation.types[0])
 
     def _query(self, name: str, expression: str) -> Any:
@@ -101,33 +118,48 @@ class FileSource:
         relation, _ = self._column(name)
         return relation.project(f"{expression} AS c").fetchnumpy()["c"]
 
-    def _text_expression(self, name: str) -> str:
+    def _text_expression(self, name: str) -> str | None:
+        """SQL for the text of a value where DuckDB writes it as we do, else None: Python then reads value by value."""
         kind = self._column(name)[1]
         if kind == "BOOLEAN":
             return "CASE WHEN c THEN 'True' WHEN NOT c THEN 'False' END"
-        if kind in ("FLOAT", "DOUBLE"):
-            return "CASE WHEN isnan(c) THEN NULL ELSE regexp_replace(CAST(c AS VARCHAR), '\\.0$', '') END"
-        return "CAST(c AS VARCHAR)"
+        return "CAST(c AS VARCHAR)" if kind in ("VARCHAR", *WHOLE_NUMBERS) else None
+
+    def _objects(self, name: str) -> list[Any]:
+        return [row[0] for row in self._column(name)[0].fetchall()]
 
     def category_codes(self, name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
+        expression = self._text_expression(name)
+        if self._column(name)[1] in ("FLOAT", "DOUBLE"):
+            return _codes_of_numbers(self.numbers(name), categories)
+        if expression is None:
+            return _codes(self.texts(name), categories)
         listed = {"listed": np.array(categories, dtype=object)}
         self._connection.register("listed_categories", listed)
         self._connection.execute("CREATE OR REPLACE TYPE category AS ENUM (SELECT listed FROM listed_categories)")
-        codes = self._query(name, f"CAST(enum_code(TRY_CAST({self._text_expression(name)} AS category)) AS BIGINT)")
+        codes = self._query(name, f"CAST(enum_code(TRY_CAST({expression} AS category)) AS BIGINT)")
         self._connection.execute("DROP TYPE category")
         return _filled(codes, -1).astype(np.int64)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        numbers = self._query(name, "TRY_CAST(c AS DOUBLE)")
+        kind = self._column(name)[1]
+        if kind == "VARCHAR":
+            numbers = self._query(name, "TRY_CAST(CASE WHEN contains(c, '+-') THEN NULL ELSE c END AS DOUBLE)")
+        elif kind in ("BOOLEAN", "FLOAT", "DOUBLE", *WHOLE_NUMBERS):
+            numbers = self._query(name, "CAST(c AS DOUBLE)")
+        else:
+            numbers = np.fromiter(map(_number, self._objects(name)), np.float64, self.rows)
         return _filled(numbers, math.nan).astype(np.float64)
 
     def texts(self, name: str) -> list[str | None]:
-        return self._query(name, self._text_expression(name)).tolist()  # type: ignore[no-any-return]
+        expression = self._text_expression(name)
+        if expression is None:
+            return [_text(item) for item in self._objects(name)]
+        return self._query(name, expression).tolist()  # type: ignore[no-any-return]
 
     def lists(self, name: str, separator: str) -> list[list[str]]:
-        relation, kind = self._column(name)
-        if kind.endswith("[]"):
-            return [[_text(item) or "" for item in row[0] or []] for row in relation.fetchall()]
+        if self._text_expression(name) is None:
+            return [_list(item, separator) for item in self._objects(name)]
         return [_cut(text, separator) for text in self.texts(name)]
 
 
@@ -137,22 +169,28 @@ class FrameSource:
     def __init__(self, frame: Any) -> None:
         import narwhals.stable.v2 as nw
 
+        self._names: dict[str, Any]
         if isinstance(frame, dict):
             self._values = {str(name): list(values) for name, values in frame.items()}
             lengths = {len(values) for values in self._values.values()}
             if len(lengths) > 1:
                 raise DataError("The columns of the table have different lengths.")
+            self._names = dict.fromkeys(self._values)
+            self.rows = lengths.pop() if lengths else 0
         else:
             try:
                 self._frame = nw.from_native(frame, eager_only=True)
+                self._names = {str(name): name for name in self._frame.columns}
             except TypeError:
                 kind = type(frame).__name__
                 raise DataError(
                     f"A file path or a pandas, Polars or Arrow frame was expected. Got {kind} instead."
                 ) from None
+            except nw.exceptions.DuplicateError:
+                raise DataError("The table has two columns of the same name.") from None
             self._values = {}
-        self.columns = [str(name) for name in (self._values or self._frame.columns)]
-        self.rows = len(next(iter(self._values.values()))) if self._values else len(self._frame)
+            self.rows = len(self._frame)
+        self.columns = list(self._names)
 
     def _array(self, name: str) -> NDArray[Any]:
         """The column as a numpy array: of numbers where it has a plain numeric type, else of Python objects."""
@@ -160,22 +198,18 @@ class FrameSource:
             array = np.empty(self.rows, dtype=object)
             array[:] = self._values[name]
             return array
-        series = self._frame.get_column(name)
-        if series.dtype.is_numeric() and series.null_count() == 0 and not series.dtype.is_decimal():
+        series = self._frame.get_column(self._names[name])
+        if str(series.dtype) in NUMPY_NUMBERS and series.null_count() == 0:
             return np.asarray(series.to_numpy())
         array = np.empty(self.rows, dtype=object)
         array[:] = series.to_list()
         return array
 
     def category_codes(self, name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
-        place = {category: code for code, category in enumerate(categories)}
         array = self._array(name)
         if array.dtype != object:
-            distinct, inverse = np.unique(array, return_inverse=True)
-            codes = [place.get(_text(item) or "", -1) if _text(item) is not None else -1 for item in distinct.tolist()]
-            return np.array(codes, dtype=np.int64).reshape(-1)[inverse.reshape(-1)]
-        texts = (item if type(item) is str else _text(item) for item in array)
-        return np.fromiter((-1 if text is None else place.get(text, -1) for text in texts), np.int64, self.rows)
+            return _codes_of_numbers(array, categories)
+        return _codes([item if type(item) is str else _text(item) for item in array], categories)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         array = self._array(name)
@@ -194,17 +228,29 @@ def _filled(array: Any, missing: float) -> NDArray[Any]:
     return np.ma.filled(array, missing) if isinstance(array, np.ma.MaskedArray) else np.asarray(array)
 
 
+def _codes(texts: list[str | None], categories: tuple[str, ...]) -> NDArray[np.int64]:
+    place: dict[str | None, int] = {category: code for code, category in enumerate(categories)}
+    return np.fromiter((place.get(text, -1) for text in texts), np.int64, len(texts))
+
+
+def _codes_of_numbers(array: NDArray[Any], categories: tuple[str, ...]) -> NDArray[np.int64]:
+    distinct, inverse = np.unique(array, return_inverse=True)
+    return _codes([_text(item) for item in distinct.tolist()], categories)[inverse.reshape(-1)]
+
+
 def _text(item: Any) -> str | None:
     """The text of one value. Total: whatever stands in a frame has a text or is missing."""
     if item is None or type(item).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(item, str):
         return item
+    if isinstance(item, Decimal):
+        return format(item, "f") if item.is_finite() else None
     if isinstance(item, (float, np.floating)):
         if math.isnan(item):
             return None
         number = float(item)
-        return str(int(number)) if abs(number) < 1e15 and number.is_integer() else repr(number)
+        return str(int(number)) if abs(number) < 1e16 and number.is_integer() else repr(number)
     try:
         return str(item)
     except Exception:  # a foreign object whose __str__ fails is as good as missing
@@ -213,12 +259,12 @@ def _text(item: Any) -> str | None:
 
 def _number(item: Any) -> float:
     """One value as a double; NaN for whatever is no number."""
-    if item is None:
+    if item is None or (isinstance(item, str) and not item.isascii()):
         return math.nan
     try:
         return float(item)
-    except OverflowError:  # an integer beyond the doubles
-        return -math.inf if str(item).startswith("-") else math.inf
+    except OverflowError:  # an integer or fraction beyond the doubles
+        return math.copysign(math.inf, 1 if item > 0 else -1) if isinstance(item, (int, Fraction)) else math.nan
     except Exception:
         return math.nan
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import tomllib
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from dpmine.errors import ExpressionError, SchemaError
 MOST_GRID_POINTS = 4096
 MOST_CATEGORIES = 65_536
 MOST_ROWS = 2**31 - 1  # counts of counts must stay far inside 64 bits
+
+_EXACT = Context(prec=60)  # numbers have at most 27 digits, codes at most 4: nothing on a grid is ever rounded
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,13 @@ class TaxonomyNode:
         raise SchemaError(f"The taxonomy node {name!r} must be a table or a list of categories.")
 
     def form(self) -> Any:
-        """The inverse of parse."""
+        """The inverse of parse. Where one child is a table all are: TOML writes lists before tables."""
         if all(not child.children for child in self.children):
             return [child.name for child in self.children]
-        return {child.name: child.form() for child in self.children}
+        forms = {child.name: child.form() for child in self.children}
+        if any(isinstance(form, dict) for form in forms.values()):
+            return {name: form if isinstance(form, dict) else {leaf: {} for leaf in form} for name, form in forms.items()}
+        return forms
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,9 @@ class Nominal:
             raise SchemaError(f"Attribute {self.name!r}: 'other' must be one of its categories. Got {self.other!r}.")
         if self.taxonomy is not None and sorted(self.taxonomy.leaves()) != sorted(self.categories):
             raise SchemaError(f"Attribute {self.name!r}: the taxonomy's leaves must be its categories, each once.")
+        for node in self.taxonomy.nodes() if self.taxonomy is not None else ():
+            if len({child.name for child in node.children}) != len(node.children):
+                raise SchemaError(f"Attribute {self.name!r}: the taxonomy has two children of one name below {node.name!r}.")
 
     @property
     def size(self) -> int:
@@ -122,11 +130,10 @@ class Numeric:
 
     def __post_init__(self) -> None:
         for what in ("low", "high", "step", "missing"):
-            if not getattr(self, what).is_finite():
-                raise SchemaError(f"Attribute {self.name!r}: {what!r} must be a finite number.")
+            parse_decimal(str(getattr(self, what)), f"Attribute {self.name!r}: {what!r}", SchemaError)
         if self.step <= 0 or self.high <= self.low:
             raise SchemaError(f"Attribute {self.name!r}: needs low < high and a positive step.")
-        if (self.high - self.low) / self.step > MOST_GRID_POINTS or self.size > MOST_GRID_POINTS:
+        if self.size > MOST_GRID_POINTS:
             raise SchemaError(
                 f"Attribute {self.name!r} has more than {MOST_GRID_POINTS} grid points. Use a larger step or closer bounds."
             )
@@ -135,7 +142,11 @@ class Numeric:
 
     @cached_property
     def size(self) -> int:
-        return int((self.high - self.low) // self.step) + 1
+        return self._steps(self.high) + 1
+
+    def _steps(self, number: Decimal) -> int:
+        """How many whole steps a number of at least `low` lies above it."""
+        return int(_EXACT.divide_int(_EXACT.subtract(number, self.low), self.step))
 
     @cached_property
     def edges(self) -> NDArray[np.float64]:
@@ -143,28 +154,22 @@ class Numeric:
         return np.array([float(self.point(code)) for code in range(self.size)], dtype=np.float64)
 
     def point(self, code: int) -> Decimal:
-        return self.low + self.step * code
+        return _EXACT.fma(self.step, Decimal(code), self.low)
 
     @property
     def other_code(self) -> int:
         return self.floor_code(self.missing)
 
     def floor_code(self, number: Decimal) -> int:
-        return min(max(int((number - self.low) // self.step if number >= self.low else 0), 0), self.size - 1)
+        """The code of the largest grid point <= number, clamped to the ends of the grid."""
+        return min(self._steps(number), self.size - 1) if number >= self.low else 0
 
     def first_code_at_least(self, number: Decimal) -> int:
         """The smallest code whose grid point is >= number; `size` if there is none."""
         if number <= self.low:
             return 0
-        if number > self.point(self.size - 1):
-            return self.size
-        steps = (number - self.low) / self.step
-        code = int(steps)
-        while self.point(code) < number:
-            code += 1
-        while code > 0 and self.point(code - 1) >= number:
-            code -= 1
-        return code
+        code = min(self._steps(number), self.size)
+        return code if code == self.size or self.point(code) == number else code + 1
 
     def number(self, text: str) -> Decimal:
         """A number named in a request."""
@@ -241,8 +246,8 @@ class Schema:
             raise SchemaError(f"The protected unit must be 'row'. Got {self.unit!r} instead.")
         if not 1 <= self.rows_at_most <= MOST_ROWS:
             raise SchemaError(f"'rows_at_most' must be between 1 and {MOST_ROWS}.")
-        if self.class_attribute is not None and not isinstance(self.attribute(self.class_attribute), Nominal):
-            raise SchemaError(f"The class {self.class_attribute!r} must be a nominal attribute.")
+        if self.class_attribute is not None and not isinstance(self._by_name.get(self.class_attribute), Nominal):
+            raise SchemaError(f"The class {self.class_attribute!r} must be a nominal attribute of the schema.")
 
     @property
     def rows_per_unit(self) -> int:
@@ -303,10 +308,9 @@ class Schema:
     @classmethod
     def from_toml(cls, text: str, *, where: str = "schema") -> Schema:
         try:
-            form = tomllib.loads(text, parse_float=Decimal)
-        except (tomllib.TOMLDecodeError, InvalidOperation) as error:
+            return cls._from_form(tomllib.loads(text, parse_float=Decimal), where)
+        except (ValueError, InvalidOperation, RecursionError) as error:
             raise SchemaError(f"{where} is not valid TOML: {error}.") from None
-        return cls._from_form(form, where)
 
     @classmethod
     def _from_form(cls, form: dict[str, Any], where: str) -> Schema:
@@ -424,7 +428,7 @@ def parse_decimal(text: str, what: str, error: type[SchemaError] | type[Expressi
         number = Decimal(text.strip()) if len(text) <= 40 else None
     except InvalidOperation:
         number = None
-    if number is None or not number.is_finite() or not -12 <= number.adjusted() <= 15 or _decimals(number) > 12:
+    if number is None or not number.is_finite() or not -12 <= number.adjusted() < 15 or _decimals(number) > 12:
         if number is not None and number == 0:
             return Decimal(0)
         raise error(f"{what} must be a number below 1e15 with at most 12 decimals. Got {text[:40]!r} instead.")
@@ -438,7 +442,7 @@ def _decimals(number: Decimal) -> int:
 
 def plain(number: Decimal) -> str:
     """Decimal text without exponent or trailing zeros: 40.0 is '40'."""
-    text = format(number, "f")
+    text = format(number, "f") if number else "0"
     return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
 
 

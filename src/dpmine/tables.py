@@ -43,7 +43,10 @@ from dpmine.schema import Numeric, Schema
 from dpmine.statements import Statement
 
 Amount = Epsilon | str | int | float | Decimal
+Amounts = Amount | Sequence[Amount]
+"""One epsilon for all cells, or one for each."""
 Keyed = str | Column | Key | Predicate
+CellCandidates = Keyed | Sequence[Keyed | Splits] | Sequence[Sequence[Keyed | Splits]]
 T = TypeVar("T")
 
 
@@ -129,9 +132,20 @@ class PrivateTable:
             return self._executor.preview(query)
         return _counts_of(self._executor.answer(query, key=request_key))[0]  # type: ignore[return-value]
 
-    def count_cells(self, *, epsilon: Amount | Sequence[Amount], request_key: str | None = None) -> list[NoisyCount | None]:
+    @overload
+    def count_cells(
+        self, *, epsilon: Amounts, dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> list[NoisyCount | None]: ...
+    @overload
+    def count_cells(self, *, epsilon: Amounts, dry_run: Literal[True]) -> Preview: ...
+    def count_cells(
+        self, *, epsilon: Amounts, dry_run: bool = False, request_key: str | None = None
+    ) -> list[NoisyCount | None] | Preview:
         """The number of rows in each cell; None where that cell's epsilon is 0."""
-        return _counts_of(self._executor.answer(self._query(Count(), epsilon), key=request_key))
+        query = self._query(Count(), epsilon)
+        if dry_run:
+            return self._executor.preview(query)
+        return _counts_of(self._executor.answer(query, key=request_key))
 
     @overload
     def histogram(
@@ -149,11 +163,19 @@ class PrivateTable:
             return self._executor.preview(query)
         return self._histograms_of(keys, self._executor.answer(query, key=request_key))[0]  # type: ignore[return-value]
 
+    @overload
     def histogram_cells(
-        self, *by: Keyed, epsilon: Amount | Sequence[Amount], request_key: str | None = None
-    ) -> list[NoisyHistogram | None]:
+        self, *by: Keyed, epsilon: Amounts, dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> list[NoisyHistogram | None]: ...
+    @overload
+    def histogram_cells(self, *by: Keyed, epsilon: Amounts, dry_run: Literal[True]) -> Preview: ...
+    def histogram_cells(
+        self, *by: Keyed, epsilon: Amounts, dry_run: bool = False, request_key: str | None = None
+    ) -> list[NoisyHistogram | None] | Preview:
         """The histogram of each cell; None where that cell's epsilon is 0."""
         keys, query = self._histogram(by, epsilon)
+        if dry_run:
+            return self._executor.preview(query)
         return self._histograms_of(keys, self._executor.answer(query, key=request_key))
 
     @overload
@@ -163,7 +185,7 @@ class PrivateTable:
         *,
         epsilon: Amount,
         score: Literal["count"] = ...,
-        mechanism: str = ...,
+        mechanism: str | None = ...,
         calibration: str = ...,
         dry_run: Literal[False] = ...,
         request_key: str | None = ...,
@@ -175,7 +197,7 @@ class PrivateTable:
         *,
         epsilon: Amount,
         score: Literal["max", "gini", "infogain"],
-        mechanism: str = ...,
+        mechanism: str | None = ...,
         calibration: str = ...,
         dry_run: Literal[False] = ...,
         request_key: str | None = ...,
@@ -187,7 +209,7 @@ class PrivateTable:
         *,
         epsilon: Amount,
         score: str = ...,
-        mechanism: str = ...,
+        mechanism: str | None = ...,
         calibration: str = ...,
         dry_run: Literal[True],
     ) -> Preview: ...
@@ -217,25 +239,51 @@ class PrivateTable:
         assert chosen is not None
         return chosen
 
+    @overload
     def choose_cells(
         self,
-        among: Keyed | Sequence[Keyed | Splits] | Sequence[Sequence[Keyed | Splits]],
+        among: CellCandidates,
         *,
-        epsilon: Amount | Sequence[Amount],
+        epsilon: Amounts,
+        score: str = ...,
+        mechanism: str | None = ...,
+        calibration: str = ...,
+        dry_run: Literal[False] = ...,
+        request_key: str | None = ...,
+    ) -> list[ChosenLabel | ChosenSplit | None]: ...
+    @overload
+    def choose_cells(
+        self,
+        among: CellCandidates,
+        *,
+        epsilon: Amounts,
+        score: str = ...,
+        mechanism: str | None = ...,
+        calibration: str = ...,
+        dry_run: Literal[True],
+    ) -> Preview: ...
+    def choose_cells(
+        self,
+        among: CellCandidates,
+        *,
+        epsilon: Amounts,
         score: str = "count",
         mechanism: str | None = None,
         calibration: str = "monotone",
+        dry_run: bool = False,
         request_key: str | None = None,
-    ) -> list[ChosenLabel | ChosenSplit | None]:
+    ) -> list[ChosenLabel | ChosenSplit | None] | Preview:
         """One choice in each cell; `among` may be a list with one entry for each cell. None where epsilon is 0."""
         nested = not isinstance(among, (str, Column, Key, Predicate)) and bool(among) and isinstance(among[0], (list, tuple))
         listed: Any = among if nested else [among]
         query = self._choice(listed, score, mechanism, calibration, epsilon)
+        if dry_run:
+            return self._executor.preview(query)
         return self._chosen(query, self._executor.answer(query, key=request_key))
 
     # -- building and reading ---------------------------------------------------------------------------------------
 
-    def _query(self, question: Question, epsilon: Amount | Sequence[Amount]) -> Query:
+    def _query(self, question: Question, epsilon: Amounts) -> Query:
         if isinstance(epsilon, (list, tuple)):
             amounts = tuple(Epsilon.parse_or_zero(amount) for amount in epsilon)
             if not amounts:
@@ -244,7 +292,7 @@ class PrivateTable:
             amounts = (Epsilon.parse(epsilon),)  # type: ignore[arg-type]
         return Query(self._view, self._rules, question, amounts)
 
-    def _histogram(self, by: tuple[Keyed, ...], epsilon: Amount | Sequence[Amount]) -> tuple[tuple[Key, ...], Query]:
+    def _histogram(self, by: tuple[Keyed, ...], epsilon: Amounts) -> tuple[tuple[Key, ...], Query]:
         keys = tuple(key_of(item) for item in by)
         return keys, self._query(Histogram(keys), epsilon)
 
@@ -254,7 +302,7 @@ class PrivateTable:
         score: str,
         mechanism: str | None,
         calibration: str,
-        epsilon: Amount | Sequence[Amount],
+        epsilon: Amounts,
     ) -> Query:
         if score == "count":
             if len(among) != 1 or isinstance(among[0], (list, tuple)):

@@ -25,7 +25,7 @@ from dpmine.cli.shared import (
 
 app = typer.Typer(help="Ask private questions; each one is charged.", no_args_is_help=True)
 Condition = Annotated[
-    str | None, typer.Option("--where", help='Only rows like this: "age >= 40 and ward in [north, south]".')
+    str | None, typer.Option("--where", help=r'Only rows like this: "age >= 40 and ward in \[north, south]".')
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say cost and expected error; spend nothing.")]
 

@@ -1,9 +1,10 @@
 """Keyed-hash parts: which part of a split each row belongs to, from the row's own codes and a secret key.
 
 h = sum of k_i * (c_i + 1) modulo the prime 2^31 - 1 over a row's codes and its number among identical rows, then three
-rounds of a quadratic in h. Every product stays below 2^62, so any SQL engine computes the same integers. Privacy needs only
-that the part of a row is a fixed function of the row: the odometer's maximum over parts holds for every key. The key
-and the quadratics make parts balanced and splits with different salts independent.
+rounds of a quadratic in h. The code of a list is the sum of its items, each plus 1 and put through the same rounds.
+Every product stays below 2^62, so any SQL engine computes the same integers. Privacy needs only that the part of a row is
+a fixed function of the row: the odometer's maximum over parts holds for every key. The key and the quadratics make
+parts balanced and splits with different salts independent.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.engines.encoding import EncodedTable, smallest_type
+from dpmine.engines.encoding import EncodedTable, Lists, smallest_type
 
 PRIME = 2**31 - 1
+
+Integers = NDArray[np.int64]
 
 
 def multipliers(split_key: bytes, salt: str, count: int) -> list[int]:
@@ -29,13 +32,27 @@ def multipliers(split_key: bytes, salt: str, count: int) -> list[int]:
 
 def row_parts(table: EncodedTable, split_key: bytes, salt: str, weights: tuple[int, ...]) -> NDArray[np.unsignedinteger]:
     """The part of every row, in shares proportional to the weights."""
-    names = list(table.columns)
-    first, second, third, shift, *factors = multipliers(split_key, salt, len(names) + 5)
-    hashed = np.full(table.rows, factors[-1], dtype=np.int64)
-    for name, factor in zip(names, factors[:-1], strict=True):
-        hashed = (hashed + (table.columns[name].astype(np.int64) + 1) * factor) % PRIME
+    drawn = multipliers(split_key, salt, 5 + len(table.columns) + len(table.lists))
+    rounds, (shift, start), factors = drawn[:3], drawn[3:5], drawn[5:]
+    hashed = np.full(table.rows, start, dtype=np.int64)
+    codes = [column.astype(np.int64) for column in table.columns.values()]
+    sums = [_item_sums(column, table.rows, rounds) for column in table.lists.values()]
+    for numbers, factor in zip([*codes, *sums], factors, strict=True):
+        hashed = (hashed + (numbers + 1) * factor) % PRIME
     hashed = (hashed + (table.occurrence % PRIME + 1) * shift) % PRIME
-    for factor in (first, second, third):  # a sum alone would put rows that lie on a line into one part
-        hashed = (hashed * ((hashed + factor) % PRIME) + factor) % PRIME
     ends = np.cumsum(np.array(weights, dtype=np.int64)) * PRIME // sum(weights)
-    return np.searchsorted(ends[:-1], hashed, side="right").astype(smallest_type(len(weights)))
+    return np.searchsorted(ends[:-1], _stirred(hashed, rounds), side="right").astype(smallest_type(len(weights)))
+
+
+def _stirred(numbers: Integers, rounds: list[int]) -> Integers:
+    """A sum alone would put rows that lie on a line into one part."""
+    for factor in rounds:
+        numbers = (numbers * ((numbers + factor) % PRIME) + factor) % PRIME
+    return numbers
+
+
+def _item_sums(column: Lists, rows: int, rounds: list[int]) -> Integers:
+    """A number for each row's list: the sum of its stirred items."""
+    sums = np.zeros(rows, dtype=np.int64)
+    np.add.at(sums, column.rows, _stirred(column.items.astype(np.int64) + 1, rounds))
+    return sums % PRIME

@@ -150,7 +150,8 @@ class MemoryEngine:
                 continue
             source = _source_of(split)
             size = self._source_size(source)
-            lookup[old, :size] = cell + (_table_of(split, size) if isinstance(split, Recode) else np.arange(size))
+            table_of_split = _table_of(split, size) if isinstance(split, Recode) else np.arange(size)
+            lookup[old, :size] = table_of_split.astype(np.int64) + cell
             which[old] = sources.index(source)
             cell += split.size
         table = lookup.astype(smallest_type(cell + 1)).ravel()

@@ -6,15 +6,18 @@ chain. So each new head is also appended to an anchor file beside the database, 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterable
+from io import FileIO
 from pathlib import Path
 
 from dpmine.errors import LedgerError, LedgerTampered
 from dpmine.queries import Head
 
 BEFORE_FIRST = "0" * 64
+TORN = b" torn"  # ends a line that a crash or a full disk cut short
 
 
 def digest_of(previous: str, sequence: int, entry: str) -> str:
@@ -43,10 +46,13 @@ class Anchor:
         self.path = ledger.with_name(ledger.name + ".anchor")
 
     def append(self, head: Head) -> None:
+        line = f"{head.sequence} {head.digest}\n".encode()
         try:
-            with open(self.path, "ab") as file:
-                file.write(f"{head.sequence} {head.digest}\n".encode())
-                file.flush()
+            with open(self.path, "a+b", buffering=0) as file:
+                if _ends_torn(file):
+                    line = TORN + b"\n" + line
+                if file.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(file.fileno())
         except OSError as error:
             raise LedgerError(f"The ledger's anchor cannot be written: {error.strerror}. Nothing is answered.") from None
@@ -70,15 +76,24 @@ class Anchor:
             ) from None
         except OSError as error:
             raise LedgerError(f"The ledger's anchor cannot be read: {error.strerror}.") from None
-        complete, _, _torn = text.rpartition(b"\n")  # a crash may leave part of a last line
+        complete, _, _ = text.rpartition(b"\n")  # a crash may leave part of a last line, which nobody relied on
         heads = []
-        for line in complete.splitlines():
+        for line in complete.split(b"\n") if complete else ():
+            if line.endswith(TORN):
+                continue
             try:
                 sequence, digest = line.decode("ascii").split(" ")
                 heads.append(Head(int(sequence), digest))
             except ValueError:
                 raise LedgerTampered(f"The ledger's anchor {self.path.name} holds a line that is not a head.") from None
         return heads
+
+
+def _ends_torn(file: FileIO) -> bool:
+    if file.seek(0, os.SEEK_END) == 0:
+        return False
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) != b"\n"
 
 
 def check_anchored(heads: Iterable[Head], digests: list[str]) -> None:

@@ -16,7 +16,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any
 
 from dpmine.epsilon import format_units
 from dpmine.errors import BudgetError, LedgerError, LedgerTampered, RequestError, RequestInProgress
+from dpmine.kernel.atfork import forget_at_forks, leave_before_forks
 from dpmine.kernel.chain import BEFORE_FIRST, Anchor, check_anchored, check_chain, digest_of
 from dpmine.kernel.odometer import Charge, add_charge, nodes_of
 from dpmine.kernel.replay import DATASET, Replay, facts_digest
@@ -34,6 +35,7 @@ FORMAT = "dpmine-ledger-1"
 CURRENCY = "pure epsilon, in units of 1e-9"
 NEIGHBOURS = "add or remove one row"
 PATIENCE = 2.0  # seconds to wait for somebody else's answer to the same request before taking over
+LOCK_PATIENCE = 60.0  # seconds to wait for other processes' transactions
 POLL = 0.01
 
 _TABLES = """
@@ -104,26 +106,28 @@ class Ledger:
         create: bool = True,
         checkpoint: Callable[[str], None] = lambda name: None,
     ) -> None:
-        self.path = path
+        self.path = None if path is None else path.absolute()  # a later chdir must not move the anchor
         self._checkpoint = checkpoint
-        self._anchor = Anchor(path) if path is not None else None
+        self._anchor = None if self.path is None else Anchor(self.path)
         self._seen: Head | None = None
-        self._inherited: list[sqlite3.Connection] = []
+        self._anchored = -1  # every row up to this one is known to be covered by the anchor
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
         self._connect(create)
+        self._file = self._file_now()
+        leave_before_forks(self)
         try:
             if not (self._is_empty() and self._create(dataset, cap, create)):
                 self._open(dataset, cap)
         except BaseException:
-            self._connection.close()
+            self.close()
             raise
 
     # -- opening --------------------------------------------------------------------------------------------------
 
-    def _connect(self, create: bool = False) -> None:
-        self._pid = os.getpid()
-        self._lock = threading.RLock()
+    def _connect(self, create: bool = False) -> sqlite3.Connection:
         if self.path is not None and not self.path.exists():
-            if self._anchor is not None and self._anchor.has_heads():
+            if self._anchor is not None and self._anchor.has_heads() and not self.path.exists():
                 raise LedgerTampered(
                     f"The ledger {self.path.name} is missing, but its anchor is there. Put the ledger back."
                 )
@@ -132,15 +136,31 @@ class Ledger:
             if not self.path.parent.is_dir():
                 raise LedgerError(f"The folder of the ledger {str(self.path)!r} does not exist.")
         with self._as_ledger_error():
-            self._connection = sqlite3.connect(
-                ":memory:" if self.path is None else self.path, timeout=60, isolation_level=None, check_same_thread=False
+            connection = sqlite3.connect(
+                self.path or ":memory:", timeout=LOCK_PATIENCE, isolation_level=None, check_same_thread=False
             )
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=FULL")
+            try:
+                _use_wal(connection)
+                connection.execute("PRAGMA synchronous=FULL")
+            except BaseException:
+                connection.close()
+                raise
+        self._connection = connection
+        self._pid = os.getpid()
+        return connection
+
+    def _file_now(self) -> tuple[int, int] | None:
+        """Which file the path names now."""
+        if self.path is None:
+            return None
+        try:
+            status = self.path.stat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
 
     def _is_empty(self) -> bool:
-        with self._as_ledger_error():
-            return int(self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]) == 0
+        return self._read("SELECT count(*) FROM sqlite_master") == [(0,)]
 
     def _create(self, dataset: str, cap: int | None, create: bool) -> bool:
         """Write a new ledger; False if another process did so first."""
@@ -161,6 +181,8 @@ class Ledger:
         with self._transaction() as database:
             if not self._is_empty():
                 return False
+            if self._anchor is not None and self._anchor.has_heads():
+                raise LedgerTampered("The ledger is empty, but its anchor has seen rows. Put the newest ledger file back.")
             for statement in _TABLES.split(";")[:-1]:
                 database.execute(statement)
             database.executemany("INSERT INTO facts VALUES (?, ?)", list(facts.items()))
@@ -171,6 +193,8 @@ class Ledger:
 
     def _open(self, dataset: str, cap: int | None) -> None:
         self.verify()
+        assert self._seen is not None
+        self._anchor_head(self._seen)  # a crash may have left the newest row without its line
         if self.fact("dataset") != dataset:
             raise LedgerError(f"This ledger belongs to the data set {self.fact('dataset')!r}, not to {dataset!r}.")
         stated = self.account(DATASET).allotment
@@ -178,8 +202,22 @@ class Ledger:
             raise LedgerError(f"This ledger's cap is epsilon {format_units(stated)}, not {format_units(cap)}.")
 
     def close(self) -> None:
-        if self._pid == os.getpid():
+        forget_at_forks(self)
+        if self._connection is not None and self._pid == os.getpid():
             self._connection.close()
+
+    def leave(self) -> None:
+        """Before a fork: SQLite's locks belong to a process, so no connection to a file may reach the child."""
+        self._lock.acquire()
+        if self.path is not None:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                with suppress(sqlite3.Error):
+                    connection.close()
+
+    def go_on(self) -> None:
+        """After a fork, on either side: connect again when next used."""
+        self._lock.release()
 
     @contextmanager
     def _as_ledger_error(self) -> Iterator[None]:
@@ -189,28 +227,29 @@ class Ledger:
             raise LedgerError(f"The ledger cannot be used ({error}). Nothing is answered.") from None
 
     @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        """This process's connection, for one thread at a time."""
+        with self._lock, self._as_ledger_error():
+            connection = self._connection or self._connect()
+            if self._pid != os.getpid():
+                kind = "in memory" if self.path is None else "that was open during a fork outside Python"
+                raise LedgerError(f"A ledger {kind} cannot be shared with a forked process. Open the data there.")
+            yield connection
+
+    @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """An exclusive transaction: what is read inside stays true until it commits."""
-        self._after_fork()
-        with self._lock, self._as_ledger_error():
-            self._connection.execute("BEGIN IMMEDIATE")
+        with self._database() as database:
+            database.execute("BEGIN IMMEDIATE")
             try:
-                yield self._connection
-                self._connection.execute("COMMIT")
+                if self._file_now() != self._file:
+                    raise LedgerTampered("The ledger was moved, removed or replaced while it was open.")
+                yield database
+                database.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                if database.in_transaction:
+                    database.execute("ROLLBACK")
                 raise
-
-    def _after_fork(self) -> None:
-        if self._pid == os.getpid():
-            return
-        if self.path is None:
-            raise LedgerError(
-                "A ledger in memory cannot be shared with a forked process. Open the data there, or use a file."
-            )
-        self._inherited.append(self._connection)  # SQLite forbids to use or close it on this side of the fork
-        self._connect()
 
     # -- the log --------------------------------------------------------------------------------------------------
 
@@ -227,12 +266,14 @@ class Ledger:
         return head
 
     def _anchor_head(self, head: Head) -> None:
-        """After a commit, never before: remember the new head here and outside the database."""
+        """After a commit, never before: remember the head here and outside the database. A newer head covers older rows."""
         with self._lock:
             if self._seen is None or head.sequence > self._seen.sequence:
                 self._seen = head
-        if self._anchor is not None:
+        if self._anchor is not None and head.sequence > self._anchored:
             self._anchor.append(head)
+            with self._lock:
+                self._anchored = max(self._anchored, head.sequence)
 
     # -- accounts -------------------------------------------------------------------------------------------------
 
@@ -269,6 +310,8 @@ class Ledger:
 
     def revoke(self, analyst: str) -> None:
         """Close an analyst's account. What was spent stays spent."""
+        if analyst == DATASET:
+            raise RequestError("Name the analyst whose access ends.")
         self.account(analyst)
         with self._transaction() as database:
             database.execute("UPDATE accounts SET revoked = 1 WHERE name = ?", (analyst,))
@@ -276,9 +319,8 @@ class Ledger:
         self._anchor_head(head)
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        self._after_fork()
-        with self._lock, self._as_ledger_error():
-            return self._connection.execute(query, values).fetchall()
+        with self._database() as database:
+            return database.execute(query, values).fetchall()
 
     # -- the protocol ---------------------------------------------------------------------------------------------
 
@@ -287,6 +329,8 @@ class Ledger:
         deadline = time.monotonic() + patience
         while True:
             outcome = self._try_reserve(request, take_over=time.monotonic() >= deadline)
+            if isinstance(outcome, Stored):
+                self._anchor_head(outcome.head)  # whoever stored it may have died before anchoring it
             if outcome is not None:
                 return outcome
             time.sleep(POLL)
@@ -399,13 +443,12 @@ class Ledger:
 
     def preview(self, request: Request) -> tuple[int, bool]:
         """What the request would cost its analyst now, and whether it is already answered. Charges nothing."""
-        self._after_fork()
-        with self._lock, self._as_ledger_error():
-            self._account_within(self._connection, request.analyst)
-            known = self._known_request(self._connection, request)
+        with self._database() as database:
+            self._account_within(database, request.analyst)
+            known = self._known_request(database, request)
             if known is not None:
                 return 0, known[1] == "ANSWERED"
-            totals = self._totals(self._connection, request.analyst, request)
+            totals = self._totals(database, request.analyst, request)
             return add_charge(totals, request.root, request.charge) * request.rows_per_unit, False
 
     def store(self, reservation: Reservation, answer: bytes, *, patience: float = 60.0) -> Stored:
@@ -434,10 +477,10 @@ class Ledger:
         """The stored bytes: ours, or those of the attempt that took this request over."""
         deadline = time.monotonic() + patience
         while True:
-            self._after_fork()
-            with self._lock, self._as_ledger_error():
-                stored = self._stored(self._connection, reservation.analyst, reservation.key)
+            with self._database() as database:
+                stored = self._stored(database, reservation.analyst, reservation.key)
             if stored is not None:
+                self._anchor_head(stored.head)
                 return stored
             if time.monotonic() >= deadline:
                 raise RequestInProgress("Another attempt took this request over and has not answered yet. Try again later.")
@@ -459,19 +502,34 @@ class Ledger:
 
     def verify(self) -> int:
         """Check chain, anchor, odometers, accounts and stored answers against the log; return the number of rows."""
-        self._after_fork()
         anchored = self._anchor.heads() if self._anchor is not None else []  # before the snapshot: it never runs ahead
-        with self._lock, self._as_ledger_error():
-            self._connection.execute("BEGIN")  # one snapshot, whatever other processes write meanwhile
+        with self._database() as database:
+            database.execute("BEGIN")  # one snapshot, whatever other processes write meanwhile
             try:
-                rows = self._connection.execute("SELECT sequence, entry, digest FROM log ORDER BY sequence").fetchall()
+                rows = database.execute("SELECT sequence, entry, digest FROM log ORDER BY sequence").fetchall()
                 digests = check_chain(rows)
                 check_anchored(anchored, digests)
-                Replay.of([json.loads(entry) for _, entry, _ in rows]).check_against(self._connection)
+                if self._anchor is not None and not anchored and len(digests) > 1 and not self._anchor.has_heads():
+                    raise LedgerTampered("The ledger's anchor is empty. Put the newest anchor back beside the ledger.")
+                Replay.of(entry for _, entry, _ in rows).check_against(database)
             finally:
-                self._connection.execute("COMMIT")
+                database.execute("COMMIT")
             self._seen = Head(len(digests) - 1, digests[-1])
+            self._anchored = max((head.sequence for head in anchored), default=-1)
         return len(rows)
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log. SQLite's own waiting does not cover two processes that make one ledger at once."""
+    deadline = time.monotonic() + LOCK_PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+        time.sleep(POLL)
 
 
 def _account(row: tuple[Any, ...]) -> Account:

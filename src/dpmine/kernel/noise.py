@@ -110,6 +110,7 @@ def _digit_bounds(rate: Fraction) -> tuple[tuple[int, int], ...]:
 
 
 def add_noise(exact_counts: Integers, source: NoiseSource, scale: Fraction) -> Integers:
-    """Exact integers plus independent noise, clipped to +-2^61 so that no sum can wrap around."""
-    noisy: Integers = exact_counts + source.discrete_laplace(scale, exact_counts.size).reshape(exact_counts.shape)
+    """Exact integers plus independent noise, clipped to +-2^61. No sum wraps, even if a source saturates at 64 bits."""
+    noise = np.clip(source.discrete_laplace(scale, exact_counts.size), -_SATURATED, _SATURATED)
+    noisy: Integers = exact_counts + noise.reshape(exact_counts.shape)
     return np.clip(noisy, -LIMIT, LIMIT)

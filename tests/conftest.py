@@ -1,0 +1,21 @@
+"""What all tests share: Hypothesis without deadlines, and the folder of public data sets where it is at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("dpmine", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("dpmine")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The public data sets that DPMINE_DATA points at; tests that need them are skipped elsewhere."""
+    named = os.environ.get("DPMINE_DATA")
+    if not named or not Path(named).is_dir():
+        pytest.skip("set DPMINE_DATA to a folder with the public data sets (adult.csv.gz and so on)")
+    return Path(named)

@@ -1,0 +1,172 @@
+"""Hypothesis strategies for small tables and for every view, rule tree and key that their schema allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+
+from dpmine.expressions import (
+    COMPARISONS,
+    And,
+    AttributeKey,
+    Bins,
+    Compare,
+    Contains,
+    Group,
+    Groups,
+    IsIn,
+    Key,
+    Not,
+    Or,
+    Part,
+    Predicate,
+    Test,
+)
+from dpmine.queries import LEAF, Cell, Rules, Split, Step, Where
+from dpmine.schema import Attribute, ItemList, Nominal, Numeric, Schema
+
+CATEGORIES = ("a", "b", "c", "d")
+ITEMS = ("flu", "gout", "mumps")
+STEPS = ("1", "0.1", "2.5", "0.3")
+
+
+@dataclass(frozen=True)
+class Small:
+    """A small table with its schema."""
+
+    schema: Schema
+    table: dict[str, list[Any]]
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self.table.values())))
+
+
+@st.composite
+def attributes(draw: st.DrawFn, name: str) -> Attribute:
+    kind = draw(st.sampled_from(["nominal", "numeric", "items"]))
+    if kind == "nominal":
+        categories = CATEGORIES[: draw(st.integers(1, 4))]
+        return Nominal(name, categories, draw(st.sampled_from(categories)))
+    if kind == "numeric":
+        step = Decimal(draw(st.sampled_from(STEPS)))
+        low = Decimal(draw(st.integers(-3, 3))) * step + Decimal(draw(st.sampled_from(["0", "0.05"])))
+        high = low + step * draw(st.integers(1, 8)) + step / 2
+        return Numeric(name, low, high, step, draw(st.sampled_from([low, low + step])))
+    return ItemList(name, ITEMS[: draw(st.integers(1, 3))], draw(st.integers(1, 3)))
+
+
+def values_of(attribute: Attribute) -> st.SearchStrategy[Any]:
+    """Values inside and outside the domain."""
+    if isinstance(attribute, Nominal):
+        return st.sampled_from([*CATEGORIES, None, "unknown"])
+    if isinstance(attribute, Numeric):
+        points = [float(attribute.point(code)) for code in range(attribute.size)]
+        return st.sampled_from([*points, None, float("nan"), float("inf")]) | st.floats(-12, 12) | st.integers(-12, 12)
+    lists = st.lists(st.sampled_from([*ITEMS, "unknown"]), max_size=4)
+    return lists | lists.map("|".join) | st.none()
+
+
+@st.composite
+def small_tables(draw: st.DrawFn, *, most_rows: int = 30) -> Small:
+    """Between 1 and 4 columns, rows often repeated."""
+    names = ["x", "y", "z", "w"][: draw(st.integers(1, 4))]
+    schema = Schema("small", tuple(draw(attributes(name)) for name in names), 1000)
+    row = st.tuples(*(values_of(attribute) for attribute in schema.attributes))
+    rows = draw(st.lists(row, max_size=most_rows))
+    rows += draw(st.lists(st.sampled_from(rows), max_size=8)) if rows else []
+    return Small(schema, {name: [one[place] for one in rows] for place, name in enumerate(names)})
+
+
+@st.composite
+def constants(draw: st.DrawFn, attribute: Nominal | Numeric) -> str:
+    if isinstance(attribute, Nominal):
+        return draw(st.sampled_from(attribute.categories))
+    point = attribute.point(draw(st.integers(0, attribute.size - 1)))
+    return str(point + draw(st.sampled_from([Decimal(0), attribute.step / 2, -attribute.step * 20, attribute.step * 20])))
+
+
+@st.composite
+def simple_predicates(draw: st.DrawFn, schema: Schema) -> Predicate:
+    attribute = draw(st.sampled_from(schema.attributes))
+    if isinstance(attribute, ItemList):
+        return Contains(attribute.name, tuple(draw(st.lists(st.sampled_from(attribute.items), max_size=3))))
+    if draw(st.booleans()):
+        return IsIn(attribute.name, tuple(draw(st.lists(constants(attribute), max_size=3))))
+    operators = ("==", "!=") if isinstance(attribute, Nominal) else COMPARISONS
+    return Compare(attribute.name, draw(st.sampled_from(operators)), draw(constants(attribute)))
+
+
+def predicates(schema: Schema) -> st.SearchStrategy[Predicate]:
+    return st.recursive(
+        simple_predicates(schema) | st.sampled_from([And(()), Or(())]),
+        lambda inner: (
+            st.builds(Not, inner)
+            | st.lists(inner, max_size=3).map(tuple).map(And)
+            | st.lists(inner, max_size=3).map(tuple).map(Or)
+        ),
+        max_leaves=5,
+    )
+
+
+@st.composite
+def keys(draw: st.DrawFn, schema: Schema) -> Key:
+    """A key of any kind that fits the schema."""
+    single = [attribute for attribute in schema.attributes if not isinstance(attribute, ItemList)]
+    kind = draw(st.sampled_from(["test", "part"] + (["attribute", "recode", "recode"] if single else [])))
+    if kind == "test":
+        return Test(draw(predicates(schema)))
+    if kind == "part":
+        weights = draw(st.lists(st.integers(1, 5), min_size=2, max_size=4))
+        return Part(draw(st.sampled_from(["", "train-test", "\u65e5"])), tuple(weights))
+    attribute = draw(st.sampled_from(single))
+    if kind == "attribute":
+        return AttributeKey(attribute.name)
+    if isinstance(attribute, Numeric):
+        cuts = sorted({Decimal(text) for text in draw(st.lists(constants(attribute), min_size=1, max_size=4))})
+        return Bins(attribute.name, tuple(map(str, cuts)))
+    members = draw(st.permutations(attribute.categories))
+    ends = sorted(draw(st.lists(st.integers(0, len(members)), max_size=3)))
+    parts = [tuple(members[low:high]) for low, high in zip([0, *ends], ends, strict=False)]
+    return Groups(attribute.name, tuple(Group(f"group {number}", part) for number, part in enumerate(parts)))
+
+
+@st.composite
+def steps(draw: st.DrawFn, schema: Schema) -> Step:
+    if draw(st.booleans()):
+        return Where(draw(predicates(schema)))
+    key = draw(keys(schema))
+    return Cell(key, draw(st.integers(0, len(key.labels(schema)) - 1)))
+
+
+@st.composite
+def rule_trees(draw: st.DrawFn, schema: Schema, *, deepest: int = 3) -> Rules:
+    """A tree in which about half of the nodes above the deepest level are split."""
+    if deepest == 0 or draw(st.integers(0, 2)) == 0:
+        return LEAF
+    key = draw(keys(schema))
+    return Split(key, tuple(draw(rule_trees(schema, deepest=deepest - 1)) for _ in key.labels(schema)))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one query asks of the engine."""
+
+    steps: tuple[Step, ...]
+    rules: Rules
+    groups: tuple[tuple[Key, ...], ...]
+
+
+@st.composite
+def asked(draw: st.DrawFn, schema: Schema) -> Asked:
+    view = draw(st.lists(steps(schema), max_size=2))
+    groups = draw(st.lists(st.lists(keys(schema), max_size=3).map(tuple), min_size=1, max_size=3))
+    return Asked(tuple(view), draw(rule_trees(schema)), tuple(groups))
+
+
+tables_with_questions = small_tables().flatmap(
+    lambda small: st.tuples(st.just(small), st.lists(asked(small.schema), min_size=1, max_size=3))
+)

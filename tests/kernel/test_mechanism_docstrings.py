@@ -1,0 +1,20 @@
+"""Every mechanism states its claim, its proof and its limits beside its code."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from dpmine.kernel.choice import exponential, permute_and_flip
+from dpmine.kernel.noise import ExactNoise
+from dpmine.kernel.opendp_noise import OpenDPNoise
+
+FIELDS = ["Claim", "Sensitivity", "Proof", "Assumes", "Not covered", "Reference"]
+
+
+@pytest.mark.parametrize("mechanism", [ExactNoise, OpenDPNoise, exponential, permute_and_flip], ids=lambda one: one.__name__)
+def test_a_mechanism_states_its_claim_and_its_limits(mechanism: object) -> None:
+    lines = (inspect.getdoc(mechanism) or "").splitlines()
+    stated = [field for line in lines for field in FIELDS if line.startswith(f"{field} ")]
+    assert stated == FIELDS

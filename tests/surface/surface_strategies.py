@@ -1,0 +1,152 @@
+"""Hypothesis strategies for every value that crosses the door, with awkward names and texts."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from dpmine.epsilon import LARGEST, UNITS, Epsilon
+from dpmine.expressions import (
+    COMPARISONS,
+    And,
+    AttributeKey,
+    Bins,
+    Compare,
+    Contains,
+    Group,
+    Groups,
+    IsIn,
+    Key,
+    Not,
+    Or,
+    Part,
+    Predicate,
+    Test,
+)
+from dpmine.queries import (
+    CALIBRATIONS,
+    LEAF,
+    MECHANISMS,
+    SPLIT_SCORES,
+    Answer,
+    Cell,
+    ChooseLabel,
+    ChooseSplit,
+    Count,
+    Head,
+    Histogram,
+    Multiway,
+    Preview,
+    Query,
+    Question,
+    Reply,
+    Rules,
+    Split,
+    Splits,
+    Step,
+    Subsets,
+    Thresholds,
+    View,
+    Where,
+)
+from dpmine.statements import Allotment, Spending, Statement
+
+AWKWARD = ["", " ", "and", "OR", "not", "in", "contains", "true", "False", "age", "ward", "a.b", "-1", "1e5", "0x1", "=="]
+AWKWARD += ['say "hi"', "it's", "back\\slash", "end\\", '\\"', "a, b", "[x]", "(y)", "a:b", "new\nline", "tab\t", "\x00"]
+AWKWARD += ["na\u00efve", "\u65e5\u672c", "\uff46\uff55", "\u0661\u0662", "\U0001d7d9", "\u00a0", "\u2028", "\U0001f48a"]
+AWKWARD += ["\x1f", "<", "x" * 300]
+any_text = st.sampled_from(AWKWARD) | st.text(max_size=12)
+with_surrogates = any_text | st.text(st.characters(exclude_categories=()), max_size=4)
+units = st.integers(0, LARGEST * UNITS) | st.sampled_from([0, 1, UNITS // 10, UNITS])
+epsilons = units.map(Epsilon)
+integers = st.integers(-(2**70), 2**70) | st.integers(-5, 5)
+
+
+def tuples(items: st.SearchStrategy, *, least: int = 0, most: int = 4) -> st.SearchStrategy:
+    return st.lists(items, min_size=least, max_size=most).map(tuple)
+
+
+def predicates_over(text: st.SearchStrategy[str], *, one_part: bool = True) -> st.SearchStrategy[Predicate]:
+    """Predicates of any shape; without `one_part` no and/or has exactly one part (it has no text of its own)."""
+    simple = (
+        st.builds(Compare, text, st.sampled_from(COMPARISONS), text)
+        | st.builds(IsIn, text, tuples(text))
+        | st.builds(Contains, text, tuples(text))
+        | st.sampled_from([And(()), Or(())])
+    )
+    least = 1 if one_part else 2
+    return st.recursive(
+        simple,
+        lambda inner: (
+            st.builds(Not, inner) | st.builds(And, tuples(inner, least=least)) | st.builds(Or, tuples(inner, least=least))
+        ),
+        max_leaves=8,
+    )
+
+
+predicates = predicates_over(with_surrogates)
+weights = tuples(st.integers(1, 1000), least=2)
+parts = st.builds(Part, any_text.filter(lambda text: len(text) <= 200), weights)
+keys: st.SearchStrategy[Key] = (
+    st.builds(AttributeKey, with_surrogates)
+    | st.builds(Bins, with_surrogates, tuples(with_surrogates, least=1))
+    | st.builds(Groups, with_surrogates, tuples(st.builds(Group, with_surrogates, tuples(with_surrogates))), any_text)
+    | st.builds(Test, predicates)
+    | parts
+)
+steps: st.SearchStrategy[Step] = st.builds(Where, predicates) | st.builds(Cell, keys, integers)
+views = st.builds(View, tuples(steps))
+rules: st.SearchStrategy[Rules] = st.recursive(
+    st.just(LEAF), lambda inner: st.builds(Split, keys, tuples(inner, least=1)), max_leaves=6
+)
+families: st.SearchStrategy[Splits] = (
+    st.builds(Multiway, keys)
+    | st.builds(Thresholds, with_surrogates, st.none() | any_text, st.none() | any_text)
+    | st.builds(Subsets, with_surrogates, tuples(st.lists(any_text, max_size=3, unique=True).map(tuple), least=1))
+)
+mechanisms = st.sampled_from(MECHANISMS)
+calibrations = st.sampled_from(CALIBRATIONS)
+questions: st.SearchStrategy[Question] = (
+    st.just(Count())
+    | st.builds(Histogram, tuples(keys, least=1))
+    | st.builds(ChooseLabel, keys, mechanisms, calibrations)
+    | st.builds(ChooseSplit, tuples(tuples(families)), st.sampled_from(SPLIT_SCORES), mechanisms, calibrations)
+)
+queries = st.builds(Query, views, rules, questions, tuples(epsilons))
+heads = st.builds(Head, integers, any_text)
+answers = st.builds(Answer, tuples(st.none() | tuples(integers)), tuples(epsilons), integers)
+replies = st.builds(Reply, answers, epsilons, heads)
+previews = st.builds(Preview, epsilons, epsilons, epsilons, st.booleans(), any_text)
+allotments = st.builds(Allotment, any_text, epsilons, epsilons, st.booleans())
+spendings = st.builds(Spending, any_text, any_text, epsilons, any_text, st.booleans())
+statements = st.builds(
+    Statement,
+    any_text,
+    any_text,
+    any_text,
+    any_text,
+    st.booleans(),
+    epsilons,
+    st.none() | epsilons,
+    tuples(allotments, least=1),
+    tuples(spendings),
+)
+
+# What an executor sends or receives, by the class it is read as.
+BY_CLASS: dict[type, st.SearchStrategy] = {
+    Predicate: predicates,
+    Key: keys,
+    Group: st.builds(Group, with_surrogates, tuples(with_surrogates)),
+    Step: steps,
+    View: views,
+    Rules: rules,
+    Splits: families,
+    Question: questions,
+    Query: queries,
+    Head: heads,
+    Answer: answers,
+    Reply: replies,
+    Preview: previews,
+    Allotment: allotments,
+    Spending: spendings,
+    Statement: statements,
+}
