@@ -43,7 +43,7 @@ def blown_up(table: EncodedTable, rows: int, *, seed: int = 1) -> EncodedTable:
     """`rows` rows drawn from the table with replacement."""
     picked = np.random.default_rng(seed).integers(0, table.rows, rows)
     columns = {name: codes[picked] for name, codes in table.columns.items()}
-    return EncodedTable(dataclasses.replace(table.schema, rows_at_most=rows), rows, columns, {})
+    return EncodedTable(dataclasses.replace(table.schema, rows_at_most=rows), rows, columns, {}, "generated")
 
 
 def encoded(bins: int) -> EncodedTable:

@@ -42,8 +42,10 @@ def open(  # noqa: A001 (dm.open is the name users type)
     noise    "exact" (ours) or "opendp"
     """
     facts = Schema.load(schema)
-    if not version or len(version) > 200:
-        raise RequestError("The version must be a label of 1 to 200 characters.")
+    if not isinstance(version, str) or not 1 <= len(version) <= 200 or not version.isprintable():
+        raise RequestError("The version must be a label of 1 to 200 printable characters.")
+    if isinstance(table, EncodedTable) and table.schema != facts:
+        raise RequestError("This table was encoded under another schema. Open it with the schema that it was encoded under.")
     source = noise_source(noise)
     encoded = table if isinstance(table, EncodedTable) else encode(open_source(table), facts)
     book = open_ledger(facts, ledger, cap=cap)
@@ -79,7 +81,7 @@ class DataSet:
         self._table = table
         self._ledger = ledger
         engine = MemoryEngine(table, bytes.fromhex(ledger.fact("split_key")))
-        self._kernel = Kernel(table.schema, engine, ledger, version=version, noise=noise)
+        self._kernel = Kernel(table.schema, engine, ledger, version=version, encoding=table.encoding, noise=noise)
 
     @property
     def schema(self) -> Schema:
@@ -140,17 +142,20 @@ class LocalExecutor:
 def statement_of(ledger: Ledger, schema: Schema, version: str, analyst: str | None = None) -> Statement:
     """The ledger in plain sentences: all of it for the owner, an analyst's own part for an analyst."""
     whole = ledger.account(DATASET)
+    entries = ledger.entries()
+    reserved = [entry for entry in entries if entry["do"] == "reserve" and analyst in (None, entry["analyst"])]
+    answered = {(entry["analyst"], entry["key"]) for entry in entries if entry["do"] == "answer"}
     accounts = ledger.accounts() if analyst is None else [ledger.account(analyst)]
     return Statement(
         dataset=ledger.fact("dataset"),
         version=version,
         currency=ledger.fact("currency"),
         neighbours=ledger.fact("neighbours"),
-        schema_drafted=schema.drafted,
+        schema_drafted=schema.drafted or any(entry["drafted"] for entry in reserved),
         cap=Epsilon(whole.allotment),
         dataset_spent=Epsilon(whole.spent) if analyst is None else None,
         allotments=tuple(_allotment(account) for account in accounts),
-        spendings=_spendings(ledger, analyst),
+        spendings=tuple(_spending(entry, answered) for entry in reserved),
     )
 
 
@@ -158,17 +163,6 @@ def _allotment(account: Account) -> Allotment:
     return Allotment(account.name, Epsilon(account.allotment), Epsilon(account.spent), account.revoked)
 
 
-def _spendings(ledger: Ledger, analyst: str | None) -> tuple[Spending, ...]:
-    entries = ledger.entries()
-    answered = {(entry["analyst"], entry["key"]) for entry in entries if entry["do"] == "answer"}
-    return tuple(
-        Spending(
-            entry["analyst"],
-            entry["what"],
-            Epsilon(entry["cost"][0]),
-            entry["at"],
-            (entry["analyst"], entry["key"]) in answered,
-        )
-        for entry in entries
-        if entry["do"] == "reserve" and analyst in (None, entry["analyst"])
-    )
+def _spending(entry: dict[str, Any], answered: set[tuple[str, str]]) -> Spending:
+    who, key = entry["analyst"], entry["key"]
+    return Spending(who, entry["what"], Epsilon(entry["cost"][0]), entry["at"], (who, key) in answered)

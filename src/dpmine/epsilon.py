@@ -17,8 +17,6 @@ UNITS = 10**9
 _UNIT = Decimal("1e-9")
 LARGEST = 10**6  # beyond this "epsilon" promises nothing, and integers stay small
 
-EpsilonLike = "Epsilon | str | int | float | Decimal"
-
 
 @dataclass(frozen=True, order=True)
 class Epsilon:

@@ -29,6 +29,11 @@ class Source(Protocol):
     """A table, column by column."""
 
     @property
+    def kind(self) -> str:
+        """What is read: another kind may give the same value another text, so it is another encoding."""
+        ...
+
+    @property
     def columns(self) -> list[str]: ...
 
     @property
@@ -67,6 +72,7 @@ class FileSource:
         if not path.exists():
             raise DataError(f"There is no file {str(path)!r}.")
         self._connection = duckdb.connect()
+        self.kind = "parquet" if _is_parquet(path) else "csv"
         try:
             self._relation, self.columns = self._read(path)
             self.rows = int(self._relation.count("*").fetchall()[0][0])
@@ -77,7 +83,7 @@ class FileSource:
     def _read(self, path: Path) -> tuple[Any, list[str]]:
         name = path.name.lower()
         pattern = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))  # this file, no glob
-        if name.endswith((".parquet", ".pq")):
+        if _is_parquet(path):
             relation = self._connection.read_parquet(pattern, hive_partitioning=False)
             return relation, list(relation.columns)
         if name.endswith(CSV_ENDINGS):
@@ -166,6 +172,8 @@ class FileSource:
 class FrameSource:
     """A data frame in memory."""
 
+    kind = "frame"
+
     def __init__(self, frame: Any) -> None:
         import narwhals.stable.v2 as nw
 
@@ -222,6 +230,10 @@ class FrameSource:
 
     def lists(self, name: str, separator: str) -> list[list[str]]:
         return [_list(item, separator) for item in self._array(name).tolist()]
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.name.lower().endswith((".parquet", ".pq"))
 
 
 def _filled(array: Any, missing: float) -> NDArray[Any]:

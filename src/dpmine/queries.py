@@ -18,7 +18,15 @@ from dpmine.expressions import Bins, Group, Groups, Key, Predicate
 from dpmine.schema import Nominal, Numeric, Schema
 from dpmine.values import value
 
-MOST_NUMBERS = 50_000_000  # of one answer, over all its cells
+# What one query may ask for: limits by public parameters, checked before anything is charged.
+MOST_NUMBERS = 5_000_000  # in one answer
+MOST_COUNTS = 50_000_000  # behind one answer
+MOST_CELLS = 65_536
+MOST_KEYS = 4_096  # different keys in rules and question together
+MOST_HISTOGRAM_KEYS = 16
+MOST_FAMILIES = 4_096  # of candidate splits in a cell
+MOST_CANDIDATES = 200_000  # in a cell
+MOST_DIFFERENT_EPSILONS = 1_000
 MECHANISMS = ("exponential", "permute-and-flip")
 CALIBRATIONS = ("monotone", "generic")
 SPLIT_SCORES = ("max", "gini", "infogain")
@@ -219,6 +227,8 @@ class Subsets(Splits):
     def __post_init__(self) -> None:
         if not self.subsets:
             raise RequestError(f"Subsets of {self.attribute!r}: list at least one.")
+        if any(len(set(members)) != len(members) for members in self.subsets):
+            raise RequestError(f"Subsets of {self.attribute!r}: a subset names a category twice.")
 
     def size(self, schema: Schema) -> int:
         return len(self.subsets)
@@ -280,6 +290,8 @@ class Query:
             raise RequestError(f"The query has {cells} cells: give one epsilon, or {cells}. Got {len(units)}.")
         if max(units) <= 0:
             raise RequestError("Epsilon must be positive in at least one cell.")
+        if len(set(units)) > MOST_DIFFERENT_EPSILONS:
+            raise RequestError(f"One query may use at most {MOST_DIFFERENT_EPSILONS} different epsilons.")
         return units if len(units) == cells else units * cells
 
 

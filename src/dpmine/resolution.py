@@ -27,6 +27,12 @@ from dpmine.expressions import (
     list_attribute,
 )
 from dpmine.queries import (
+    MOST_CANDIDATES,
+    MOST_CELLS,
+    MOST_COUNTS,
+    MOST_FAMILIES,
+    MOST_HISTOGRAM_KEYS,
+    MOST_KEYS,
     MOST_NUMBERS,
     Cell,
     ChooseLabel,
@@ -231,6 +237,7 @@ class BestSplit(RowQuestion):
     target: RowKey
     families: tuple[tuple[RowSplits, ...], ...]
     score: str
+    rows_at_most: int
     mechanism: str
     calibration: str
 
@@ -248,91 +255,121 @@ class Plan:
     schema: str
 
 
+CELLS_AT_ONCE = 256  # cells whose scores are held at a time
+
 # -- resolving ---------------------------------------------------------------------------------------------------------
 
 
 def resolve(query: Query, schema: Schema) -> Plan:
     """Check a query against the public schema and bring it into canonical form. Looks at no row."""
-    cells = resolve_cells(query.view.steps, query.rules, schema)
-    leaves = count_leaves(cells.rules)
+    resolver = _Resolver(schema)
+    steps = tuple(resolver.step(step) for step in query.view.steps)
+    rules = resolver.rules(query.rules)
+    leaves = count_leaves(rules)
+    if leaves > MOST_CELLS:
+        raise RequestError(f"This query has {leaves} cells; one query may have at most {MOST_CELLS}.")
     units = query.epsilon_units(leaves)
-    question = resolve_question(query.question, leaves, schema)
+    question = resolver.question(query.question, leaves)
     _check_size(question, leaves)
-    return Plan(cells, question, units, schema.fingerprint)
+    return Plan(Cells(steps, rules), question, units, schema.fingerprint)
 
 
 def resolve_cells(steps: tuple[Step, ...], rules: Rules, schema: Schema) -> Cells:
-    return Cells(tuple(_step(step, schema) for step in steps), _rules(rules, schema))
-
-
-def _step(step: Step, schema: Schema) -> RowStep:
-    if isinstance(step, Where):
-        return Keep(resolve_predicate(step.predicate, schema))
-    assert isinstance(step, Cell)
-    key = resolve_key(step.key, schema)
-    if not 0 <= step.index < key.size:
-        raise RequestError(f"The key has {key.size} labels; there is no label {step.index}.")
-    return Enter(key, step.index)
-
-
-def _rules(rules: Rules, schema: Schema) -> RowRules | None:
-    if not isinstance(rules, Split):
-        return None
-    key = resolve_key(rules.key, schema)
-    if len(rules.children) != key.size:
-        raise RequestError(f"A split by {rules.key.title!r} needs {key.size} children. Got {len(rules.children)}.")
-    return Branch(key, tuple(_rules(child, schema) for child in rules.children))
+    """Only the cells of a query, for engines that are asked on their own."""
+    resolver = _Resolver(schema)
+    return Cells(tuple(resolver.step(step) for step in steps), resolver.rules(rules))
 
 
 def _check_size(question: RowQuestion, leaves: int) -> None:
+    """Refuse, before anything is charged, what would not fit: all limits are public."""
     if isinstance(question, Counts):
-        numbers = leaves * question.bins
+        if len(question.keys) > MOST_HISTOGRAM_KEYS:
+            raise RequestError(f"A histogram may have at most {MOST_HISTOGRAM_KEYS} keys.")
+        counts = leaves * question.bins
+        if counts > MOST_NUMBERS:
+            raise RequestError(f"This query asks for {counts} counts; one answer holds {MOST_NUMBERS}. Use coarser keys.")
     elif isinstance(question, BestLabel):
-        numbers = leaves * question.key.size
+        counts = leaves * question.key.size
     else:
         assert isinstance(question, BestSplit)
+        for families in question.families:
+            if len(families) > MOST_FAMILIES or sum(family.candidates for family in families) > MOST_CANDIDATES:
+                raise RequestError(f"One choice has at most {MOST_FAMILIES} families and {MOST_CANDIDATES} candidates.")
         keys = {family.key for families in question.families for family in families}
         most = max(sum(family.candidates for family in families) for families in question.families)
-        numbers = question.target.size * max(leaves * sum(key.size for key in keys), min(leaves, 256) * most)
-    if numbers > MOST_NUMBERS:
-        raise RequestError(f"This query needs {numbers} counts; at most {MOST_NUMBERS} fit one query. Use coarser keys.")
+        counts = question.target.size * max(leaves * sum(key.size for key in keys), min(leaves, CELLS_AT_ONCE) * most)
+    if counts > MOST_COUNTS:
+        raise RequestError(f"This query needs {counts} counts; at most {MOST_COUNTS} fit one query. Use coarser keys.")
 
 
-def resolve_question(question: Question, leaves: int, schema: Schema) -> RowQuestion:
-    if isinstance(question, Count):
-        return Counts(())
-    if isinstance(question, Histogram):
-        return Counts(tuple(resolve_key(key, schema) for key in question.keys))
-    if isinstance(question, ChooseLabel):
-        return BestLabel(resolve_key(question.key, schema), question.mechanism, question.calibration)
-    assert isinstance(question, ChooseSplit)
-    target = resolve_key(AttributeKey(schema.require_class()), schema)
-    if len(question.candidates) not in (1, leaves):
-        raise RequestError(f"Give the candidates once, or for each of the {leaves} cells. Got {len(question.candidates)}.")
-    families = tuple(tuple(_family(family, schema) for family in cell_families) for cell_families in question.candidates)
-    for cell, cell_families in enumerate(families):
-        if not cell_families:
-            raise RequestError(f"There is no candidate to choose from in cell {cell}.")
-    return BestSplit(target, families, question.score, question.mechanism, question.calibration)
+class _Resolver:
+    """Resolves the parts of one query; a key that occurs again is resolved once."""
 
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._keys: dict[Key, RowKey] = {}
 
-def _family(family: Splits, schema: Schema) -> RowSplits:
-    if isinstance(family, Multiway):
-        return ByLabel(resolve_key(family.key, schema))
-    if isinstance(family, Thresholds):
-        codes = family.codes(schema)
-        return ByThreshold(resolve_key(AttributeKey(family.attribute), schema), codes.start, len(codes))
-    assert isinstance(family, Subsets)
-    attribute = schema.single(family.attribute)
-    if not isinstance(attribute, Nominal):
-        raise RequestError(f"{family.attribute!r} is numeric: use thresholds.")
-    subsets = []
-    for members in family.subsets:
-        codes_of_members = tuple(sorted({attribute.code(member) for member in members}))
-        if not 0 < len(codes_of_members) < attribute.size:
-            raise RequestError(f"A subset of {family.attribute!r} must leave something on both sides.")
-        subsets.append(codes_of_members)
-    return BySubset(resolve_key(AttributeKey(family.attribute), schema), tuple(subsets))
+    def key(self, key: Key) -> RowKey:
+        if key not in self._keys:
+            if len(self._keys) >= MOST_KEYS:
+                raise RequestError(f"One query may use at most {MOST_KEYS} different keys.")
+            self._keys[key] = resolve_key(key, self._schema)
+        return self._keys[key]
+
+    def step(self, step: Step) -> RowStep:
+        if isinstance(step, Where):
+            return Keep(resolve_predicate(step.predicate, self._schema))
+        assert isinstance(step, Cell)
+        key = self.key(step.key)
+        if not 0 <= step.index < key.size:
+            raise RequestError(f"The key has {key.size} labels; there is no label {step.index}.")
+        return Enter(key, step.index)
+
+    def rules(self, rules: Rules) -> RowRules | None:
+        if not isinstance(rules, Split):
+            return None
+        key = self.key(rules.key)
+        if len(rules.children) != key.size:
+            raise RequestError(f"A split by {rules.key.title!r} needs {key.size} children. Got {len(rules.children)}.")
+        return Branch(key, tuple(self.rules(child) for child in rules.children))
+
+    def question(self, question: Question, leaves: int) -> RowQuestion:
+        if isinstance(question, Count):
+            return Counts(())
+        if isinstance(question, Histogram):
+            return Counts(tuple(self.key(key) for key in question.keys))
+        if isinstance(question, ChooseLabel):
+            return BestLabel(self.key(question.key), question.mechanism, question.calibration)
+        assert isinstance(question, ChooseSplit)
+        target = self.key(AttributeKey(self._schema.require_class()))
+        if len(question.candidates) not in (1, leaves):
+            raise RequestError(
+                f"Give the candidates once, or for each of the {leaves} cells. Got {len(question.candidates)}."
+            )
+        families = tuple(tuple(self.family(family) for family in cell_families) for cell_families in question.candidates)
+        for cell, cell_families in enumerate(families):
+            if not cell_families:
+                raise RequestError(f"There is no candidate to choose from in cell {cell}.")
+        bound = self._schema.rows_at_most if question.score == "infogain" else 0  # other scores need no bound
+        return BestSplit(target, families, question.score, bound, question.mechanism, question.calibration)
+
+    def family(self, family: Splits) -> RowSplits:
+        if isinstance(family, Multiway):
+            return ByLabel(self.key(family.key))
+        if isinstance(family, Thresholds):
+            codes = family.codes(self._schema)
+            return ByThreshold(self.key(AttributeKey(family.attribute)), codes.start, len(codes))
+        assert isinstance(family, Subsets)
+        attribute = self._schema.single(family.attribute)
+        if not isinstance(attribute, Nominal):
+            raise RequestError(f"{family.attribute!r} is numeric: use thresholds.")
+        subsets = []
+        for members in family.subsets:
+            codes_of_members = tuple(sorted({attribute.code(member) for member in members}))
+            if not 0 < len(codes_of_members) < attribute.size:
+                raise RequestError(f"A subset of {family.attribute!r} must leave something on both sides.")
+            subsets.append(codes_of_members)
+        return BySubset(self.key(AttributeKey(family.attribute)), tuple(subsets))
 
 
 def resolve_key(key: Key, schema: Schema) -> RowKey:

@@ -429,7 +429,7 @@ def parse_decimal(text: str, what: str, error: type[SchemaError] | type[Expressi
     except InvalidOperation:
         number = None
     if number is None or not number.is_finite() or not -12 <= number.adjusted() < 15 or _decimals(number) > 12:
-        if number is not None and number == 0:
+        if number is not None and number.is_finite() and number == 0:
             return Decimal(0)
         raise error(f"{what} must be a number below 1e15 with at most 12 decimals. Got {text[:40]!r} instead.")
     return number

@@ -55,7 +55,7 @@ class Statement:
         )
         if self.schema_drafted:
             text += (
-                " The schema was drafted by looking at the data, outside this budget, and has not been marked as reviewed."
+                " A schema in use was drafted by looking at the data, outside this budget: what it reveals is not counted here."
             )
         return text
 

@@ -20,7 +20,7 @@ from dpmine.errors import DpmineError, RequestError
 
 TAG = "is"
 DEEPEST = 120
-LARGEST_TEXT = 64 * 1024 * 1024
+LONGEST_REQUEST = 4 * 1024 * 1024  # characters of JSON that we read from somebody we do not trust
 
 _classes: dict[str, type] = {}
 T = TypeVar("T")
@@ -70,19 +70,19 @@ def canonical_json(form: Any) -> bytes:
     return json.dumps(form, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
 
-def short_hash(item: Any) -> str:
-    """A name for a value that two different values do not share (128 bits of BLAKE2b)."""
-    return hashlib.blake2b(canonical(item), digest_size=16).hexdigest()
+def value_hash(item: Any) -> str:
+    """A name for a value that two different values do not share: no shorter, since analysts choose the values."""
+    return hashlib.blake2b(canonical(item), digest_size=32).hexdigest()
 
 
 def to_text(item: Any) -> str:
     return canonical(item).decode("ascii")
 
 
-def from_text(text: str | bytes, kind: type[T]) -> T:
-    """Read a value of the given class (or a subclass) from JSON text."""
-    if len(text) > LARGEST_TEXT:
-        raise RequestError(f"The JSON text is longer than {LARGEST_TEXT} characters.")
+def from_text(text: str | bytes, kind: type[T], *, longest: int | None = LONGEST_REQUEST) -> T:
+    """Read a value of the given class (or a subclass) from JSON text; `longest=None` for text that we wrote ourselves."""
+    if longest is not None and len(text) > longest:
+        raise RequestError(f"The JSON text is longer than {longest} characters.")
     try:
         form = json.loads(text, parse_float=_no_float, parse_constant=_no_float)
     except (ValueError, RecursionError) as error:

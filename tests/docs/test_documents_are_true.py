@@ -76,7 +76,8 @@ def test_the_readme_names_every_command() -> None:
 def test_the_readme_example_runs_as_printed(tmp_path: Path) -> None:
     example = re.search(r"```python\n(.*?)```", README, re.DOTALL)
     assert example is not None
-    done = subprocess.run([sys.executable, "-c", example.group(1)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", example.group(1)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "differentially private" in done.stdout
     assert len([line for line in example.group(1).splitlines() if line.strip() and "import" not in line]) <= 10

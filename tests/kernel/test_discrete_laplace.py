@@ -55,13 +55,14 @@ def remainder_misfit(sampler: Sampler, scale: Fraction, modulus: int) -> float:
 
 
 def dependence(sampler: Sampler, scale: Fraction) -> float:
-    """Draws of one call, first half against second half, and of two calls: pairs must have the product law."""
+    """Draws of one call (halves, also back to front, and neighbours) and of two calls: pairs must have the product law."""
     edges = [edge for place, edge in enumerate(laplace_edges(scale)) if place % 20 == 10]
     law = np.array(laplace_law(scale, edges))
     product = np.outer(law, law).ravel()
     one, two = sampler(scale, 200_000), sampler(scale, 200_000)
     p_values = []
-    for left, right in ((one[:100_000], one[100_000:]), (one, two), (one[:-1], one[1:])):
+    halves = one[:100_000], one[100_000:]
+    for left, right in (halves, (halves[0], halves[1][::-1]), (one, two), (one[:-1], one[1:])):
         place = np.searchsorted(edges, left) * law.size + np.searchsorted(edges, right)
         p_values.append(p_value(np.bincount(place, minlength=law.size**2), product))
     return min(p_values)
@@ -110,7 +111,7 @@ def rounded_floats(scale: Fraction, size: int) -> np.ndarray:
 def double_zero(scale: Fraction, size: int) -> np.ndarray:
     """A random sign on a geometric draw, without drawing again when the sign of zero is minus."""
     sign = 1 - 2 * (Entropy().words(size) & 1).astype(np.int64)
-    return sign * geometric(Entropy(), 1 / scale, size)
+    return sign * geometric(Entropy(), 1 / scale, size)[0]
 
 
 def leaning_sign(scale: Fraction, size: int) -> np.ndarray:
@@ -120,7 +121,7 @@ def leaning_sign(scale: Fraction, size: int) -> np.ndarray:
 
 
 def one_sided(scale: Fraction, size: int) -> np.ndarray:
-    return geometric(Entropy(), 1 / scale, size)
+    return geometric(Entropy(), 1 / scale, size)[0]
 
 
 def missing_digit(scale: Fraction, size: int) -> np.ndarray:
@@ -130,6 +131,12 @@ def missing_digit(scale: Fraction, size: int) -> np.ndarray:
 def reused_halves(scale: Fraction, size: int) -> np.ndarray:
     half = ours(scale, (size + 1) // 2)
     return np.concatenate([half, half])[:size]
+
+
+def mirrored(scale: Fraction, size: int) -> np.ndarray:
+    """Each geometric variable is used twice, with either sign."""
+    drawn = one_sided(scale, size)
+    return drawn - drawn[::-1]
 
 
 class Stuck:
@@ -158,7 +165,9 @@ def test_the_remainder_check_catches_a_missing_digit() -> None:
     assert remainder_misfit(missing_digit, Fraction(10**4), 2) < ALARM
 
 
-@pytest.mark.parametrize("mistake", [reused_halves, Stuck()], ids=["reused halves", "reused between calls"])
+@pytest.mark.parametrize(
+    "mistake", [reused_halves, mirrored, Stuck()], ids=["reused halves", "mirrored", "reused between calls"]
+)
 def test_the_independence_check_catches(mistake: Sampler) -> None:
     assert dependence(mistake, Fraction(7, 3)) < ALARM
 
@@ -212,7 +221,7 @@ def test_every_digit_threshold_encloses_its_probability(rate: Fraction, data: st
 
 def drawn_one(rate: Fraction, *pieces: bytes) -> int:
     script = Script(*pieces)
-    drawn = geometric(script, rate, 1)
+    drawn, _ = geometric(script, rate, 1)
     assert script.used_up
     assert drawn.dtype == np.int64
     return int(drawn[0])
@@ -266,7 +275,7 @@ def test_the_tail_saturates_instead_of_wrapping() -> None:
     rate = Fraction(23, 2**60)
     assert len(_digit_bounds(rate)) == 60
     script = Script(*[NONE] * 60, word(0), *[bits64(0)] * 10, bits64(EVERY))
-    assert int(geometric(script, rate, 1)[0]) == 2**62
+    assert int(geometric(script, rate, 1)[0][0]) == 2**62
     with pytest.raises(RequestError, match="too small"):
         geometric(Entropy(), rate / 2, 1)
 
@@ -278,11 +287,22 @@ def test_a_scale_that_is_not_positive_is_refused(rate: Fraction) -> None:
 
 
 def test_the_difference_takes_the_first_half_minus_the_second() -> None:
-    """Two draws at rate 1: words come digit by digit, the two geometric variables of a draw side by side."""
-    low = _digit_bounds(Fraction(1))[0][0]
-    script = Script(word(low - 1), NONE, NONE, word(0), *[NONE] * 4 * 5)
-    assert ExactNoise(script).discrete_laplace(Fraction(1), 2).tolist() == [1, -1]
+    """Two draws at rate 1: words come digit by digit, for the two first and then for the two second variables."""
+    ones = word(0)
+    digits = [[ones, NONE, NONE, ones], [NONE, NONE, NONE, ones], [ones, ones, NONE, NONE], [NONE] * 4, [NONE] * 4]
+    script = Script(*(piece for digit in digits for piece in digit), *[NONE] * 4)
+    assert ExactNoise(script).discrete_laplace(Fraction(1), 2).tolist() == [5 - 0, 4 - 3]
     assert script.used_up
+
+
+def test_a_difference_of_numbers_beyond_64_bits_is_exact() -> None:
+    """Rate 23 / 2^60: the tail counts in steps of 2^60, and 9 of them minus 8 leave one."""
+    for left, right in ((9, 8), (8, 9), (9, 2), (5, 5)):
+        counted = [piece for count in (left, right) for piece in [bits64(0)] * count + [bits64(EVERY)]]
+        script = Script(*[NONE] * 2 * 60, word(0), word(0), *counted)
+        (noise_drawn,) = ExactNoise(script).discrete_laplace(Fraction(2**60, 23), 1).tolist()
+        assert noise_drawn == max(-(2**62), min((left - right) * 2**60, 2**62))
+        assert script.used_up
 
 
 def test_the_bits_drawn_do_not_depend_on_the_noise() -> None:
@@ -300,7 +320,7 @@ def test_the_bits_drawn_do_not_depend_on_the_noise() -> None:
 
 def test_noise_is_64_bit_integers_all_the_way() -> None:
     for scale in (Fraction(1, 10), Fraction(7, 3), Fraction(10**9)):
-        assert geometric(Entropy(), 1 / scale, 7).dtype == np.int64
+        assert geometric(Entropy(), 1 / scale, 7)[0].dtype == np.int64
         assert ours(scale, 7).dtype == np.int64
         assert all(type(bound) is int for pair in _digit_bounds(1 / scale) for bound in pair)
     for size in (0, 1):

@@ -15,9 +15,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from laws import ALARM, Metered, Script, bits64, exponential_law, frequencies, p_value
 
+from dpmine.errors import RequestError
 from dpmine.kernel import choice
 from dpmine.kernel.choice import _by_doubles, _by_integers, _chosen_interval, exponential, stretches
+from dpmine.kernel.door import FAMILY_MASS
 from dpmine.kernel.entropy import Entropy
+from dpmine.queries import MOST_CANDIDATES
 
 Choose = Callable[..., int]
 WORD = 2**64
@@ -38,7 +41,7 @@ CASES: dict[str, tuple[list[int], list[int], Fraction]] = {
     "negative scores": ([-100, -101, -103], [2, 3, 5], Fraction(1, 3)),
     "scores of 55 bits": ([2**55, 2**55 - 2**52, -(2**55)], [1, 1, 1], Fraction(1, 2**52)),
     "a gap no exponential survives": ([0, -(2**55), 0], [1, 1000, 2], Fraction(10)),
-    "masses beyond the doubles": ([1, 0, 2], [2**60, 2**61, 2**59], Fraction(1)),
+    "masses up to the limit": ([1, 0, 2], [2**47, 2**48, 2**46], Fraction(1)),
     "one against thousands": ([20] + [0] * 3000, [1] * 3001, Fraction(2, 5)),
     "one candidate": ([7], [3], Fraction(1)),
 }
@@ -61,13 +64,13 @@ def by_integers_alone(entropy: Entropy, scores: np.ndarray, masses: np.ndarray, 
     """The second, slower look for every draw."""
     bits, drawn = 64, entropy.bits(64)
     while True:
-        place = _by_integers(drawn, bits, scores.max() - scores, masses.tolist(), rate)
+        place = _by_integers(drawn, bits, scores.max() - scores, masses, rate)
         if place is not None:
             return place
         bits, drawn = bits + 64, (drawn << 64) | entropy.bits(64)
 
 
-@pytest.mark.parametrize("case", ["lunch vote", "masses against scores", "scores of 55 bits", "masses beyond the doubles"])
+@pytest.mark.parametrize("case", ["lunch vote", "masses against scores", "scores of 55 bits", "masses up to the limit"])
 def test_the_integer_path_alone_follows_the_same_law(case: str) -> None:
     assert misfit(by_integers_alone, *CASES[case]) > ALARM
 
@@ -164,6 +167,18 @@ def test_the_share_check_catches_doubles_without_an_error_bound() -> None:
     assert wrong > 0
 
 
+@pytest.mark.parametrize("masses", [[2**50], [2**49, 1], [2**62, 2**62, 2**62]], ids=str)
+def test_masses_that_doubles_cannot_add_exactly_are_refused(masses: list[int]) -> None:
+    with pytest.raises(RequestError, match="masses"):
+        exponential(Script(), array([0] * len(masses)), array(masses), rate=Fraction(1))
+
+
+def test_the_largest_choice_that_can_be_asked_fits_its_masses() -> None:
+    """A refusal after the charge would waste budget, so no query may reach it: the public limits come first."""
+    assert FAMILY_MASS * MOST_CANDIDATES < 2**50
+    assert MOST_CANDIDATES <= choice.MOST_COPIES
+
+
 def test_equal_neighbours_share_one_interval_evenly() -> None:
     """Scores 1 1 1 0: one real decides the stretch, one more draw below 3 the member."""
     for member in range(3):
@@ -197,21 +212,21 @@ def test_doubles_never_contradict_integers(
 ) -> None:
     """On the same bits, drawn anywhere or close to an end of a candidate: doubles agree or abstain."""
     scores, masses, rate = instance
-    gaps = max(scores) - array(scores)
+    gaps, weights = max(scores) - array(scores), array(masses)
     ends = boundaries(scores, masses, rate, 64)
     close = min(max(ends[which % len(ends)] + offset, 0), WORD - 1)
     for drawn in (anywhere, close):
-        place = _by_doubles(drawn, gaps, masses, rate)
+        place = _by_doubles(drawn, gaps, weights, rate)
         if place is None:
             continue
-        assert _by_integers(drawn, 64, gaps, masses, rate) in (place, None)
+        assert _by_integers(drawn, 64, gaps, weights, rate) in (place, None)
         for rest in (0, WORD - 1):  # whatever bits would have come next
-            assert _by_integers(drawn << 64 | rest, 128, gaps, masses, rate) == place
+            assert _by_integers(drawn << 64 | rest, 128, gaps, weights, rate) == place
 
 
 def test_integers_decide_what_doubles_leave_open() -> None:
     """Within a double's error of an end, doubles abstain and integers find the side."""
-    gaps, masses, rate = array([0, 1]), [1, 1], Fraction(1)
+    gaps, masses, rate = array([0, 1]), array([1, 1]), Fraction(1)
     (end,) = boundaries([1, 0], [1, 1], rate, 64)
     for drawn, place in ((end - 2, 0), (end + 2, 1)):
         assert _by_doubles(drawn, gaps, masses, rate) is None
@@ -224,7 +239,7 @@ def test_a_candidate_beyond_all_doubles_can_still_be_chosen() -> None:
     assert 18 * 64 + 2 < 800 / math.log(2) < 18 * 64 + 3
     for last, place in ((WORD - 1, 1), (WORD // 2, 0)):
         script = Script(*[bits64(WORD - 1)] * 18, bits64(last))
-        assert _chosen_interval(script, array([0, 800]), [1, 1], Fraction(1)) == place
+        assert _chosen_interval(script, array([0, 800]), array([1, 1]), Fraction(1)) == place
         assert script.used_up
 
 

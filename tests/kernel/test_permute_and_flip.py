@@ -20,6 +20,7 @@ from dpmine.kernel.choice import MOST_COPIES, _coins, exponential, permute_and_f
 from dpmine.kernel.entropy import Entropy
 
 WORD = 2**64
+NODES, SIZES = np.polynomial.legendre.leggauss(80)  # integrates polynomials up to degree 159 exactly
 
 
 def array(numbers: list[int]) -> np.ndarray:
@@ -187,12 +188,11 @@ def copied_law(scores: list[int], weights: list[int], rate: Fraction) -> list[fl
     """A weight as that many copies, each flipped on its own: the integral with repeated factors."""
     accept = [float(decimal_exp(rate * (max(scores) - score))) for score in scores]
 
-    nodes, sizes = np.polynomial.legendre.leggauss(200)  # exact for polynomials up to degree 399
-    t = (nodes + 1) / 2
+    t = (NODES + 1) / 2
     law = []
     for r, (own, weight) in enumerate(zip(accept, weights, strict=True)):
         others = math.prod((1 - t * p) ** (w - (s == r)) for s, (p, w) in enumerate(zip(accept, weights, strict=True)))
-        law.append(float(np.sum(sizes / 2 * weight * own * others)))
+        law.append(float(np.sum(SIZES / 2 * weight * own * others)))
     return law
 
 

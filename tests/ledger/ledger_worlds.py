@@ -7,13 +7,11 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, settings
 
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory import MemoryEngine
@@ -28,8 +26,6 @@ from dpmine.values import to_text
 
 HERE = Path(__file__).parent
 WHOLE = 10**9  # the units of epsilon 1
-
-calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
 
 SCHEMA = Schema(
     "clinic",
@@ -52,7 +48,7 @@ def small_table(schema: Schema = SCHEMA, rows: int = 120) -> EncodedTable:
         "sex": (numbers // 3 % 2).astype(np.uint8),
         "age": (numbers // 6 % 4).astype(np.uint8),
     }
-    return EncodedTable(schema, rows, columns, {})
+    return EncodedTable(schema, rows, columns, {}, "generated")
 
 
 class ImpatientLedger(Ledger):
@@ -79,12 +75,13 @@ def kernel_on(
     ledger: Ledger,
     *,
     version: str = "1",
+    encoding: str = "generated",
     schema: Schema = SCHEMA,
     engine: Engine | None = None,
-    checkpoint: Callable[[str], None] = lambda name: None,
+    **options: Any,
 ) -> Kernel:
     engine = engine or MemoryEngine(small_table(schema), bytes.fromhex(ledger.fact("split_key")))
-    return Kernel(schema, engine, ledger, version=version, checkpoint=checkpoint)
+    return Kernel(schema, engine, ledger, version=version, encoding=encoding, **options)
 
 
 def request(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ledger_auditor import audit
-from ledger_worlds import SCHEMA, WHOLE, calm, cell_request, open_ledger, pay, request, small_table
+from ledger_worlds import SCHEMA, WHOLE, cell_request, open_ledger, pay, request, small_table
 
 import dpmine as dm
 from dpmine.epsilon import UNITS, Epsilon, format_units
@@ -64,7 +64,6 @@ def test_an_epsilon_that_is_no_positive_number_is_refused(written):
         Epsilon.parse(written)
 
 
-@calm
 @given(st.decimals(min_value="1e-9", max_value="1e6", allow_nan=False, allow_infinity=False, places=12))
 def test_rounding_never_raises_epsilon_and_never_loses_a_whole_unit(amount):
     epsilon = Epsilon.parse(amount)

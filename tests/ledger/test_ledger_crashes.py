@@ -203,7 +203,7 @@ def test_processes_killed_at_random_lose_no_charge_and_free_no_answer(crasher, t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
-def test_1000_processes_killed_at_random_lose_no_charge_and_free_no_answer(crasher, tmp_path, threads):
+def test_500_processes_killed_at_random_lose_no_charge_and_free_no_answer(crasher, tmp_path, threads):
     crash_at_random(crasher, tmp_path, crashes=500, ledgers=20, threads=threads)
 
 

@@ -24,12 +24,9 @@ from ledger_worlds import (
     pay,
     python,
     request,
-    small_table,
 )
 
-from dpmine.engines.memory import MemoryEngine
 from dpmine.errors import AnswerError, LedgerError, LedgerTampered, RequestInProgress
-from dpmine.kernel.door import Kernel
 from dpmine.kernel.replay import DATASET
 from dpmine.queries import Reply
 
@@ -333,8 +330,7 @@ def test_a_failing_source_of_noise_looks_like_any_other_failure(ledger):
         def discrete_laplace(self, scale: Fraction, size: int) -> Any:
             raise RuntimeError("no entropy")
 
-    engine = MemoryEngine(small_table(), bytes(32))
-    kernel = Kernel(small_table().schema, engine, ledger, version="1", noise=NoNoise())
+    kernel = kernel_on(ledger, noise=NoNoise())
     with pytest.raises(AnswerError, match="charged but could not be answered"):
         kernel.answer(count_query(300), analyst="ann")
     assert audit(ledger.path).spent("ann") == 400

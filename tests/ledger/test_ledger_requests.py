@@ -52,19 +52,20 @@ def test_two_texts_that_mean_the_same_are_one_query(tmp_path):
         assert str(table.remaining()) == "0.75"
 
 
-def test_another_version_schema_epsilon_or_analyst_is_not_cached(ledger):
+def test_another_version_encoding_schema_epsilon_or_analyst_is_not_cached(ledger):
     ledger.grant("bob", WHOLE)
     coarser = dm.Schema("clinic", SCHEMA.attributes[:2], rows_at_most=1000)
     asked = [
         (kernel_on(ledger), count_query(100), "ann"),
         (kernel_on(ledger, version="2"), count_query(100), "ann"),
+        (kernel_on(ledger, encoding="another"), count_query(100), "ann"),
         (kernel_on(ledger, schema=coarser), count_query(100), "ann"),
         (kernel_on(ledger), count_query(101), "ann"),
         (kernel_on(ledger), count_query(100), "bob"),
     ]
     heads = {kernel.answer(query, analyst=analyst).head for kernel, query, analyst in asked}
     assert len(heads) == len(asked)
-    assert (ledger.account("ann").spent, ledger.account("bob").spent) == (401, 100)
+    assert (ledger.account("ann").spent, ledger.account("bob").spent) == (501, 100)
 
 
 # -- request keys ---------------------------------------------------------------------------------------------------
@@ -103,8 +104,8 @@ def test_keys_of_different_analysts_do_not_meet(ledger):
     assert (ledger.account("ann").spent, ledger.account("bob").spent) == (100, 200)
 
 
-@pytest.mark.parametrize("key", ["", "x" * 201])
-def test_a_request_key_has_1_to_200_characters(ledger, key):
+@pytest.mark.parametrize("key", ["", "x" * 201, "a\nb", "\ud800", "plan:of somebody else"])
+def test_a_request_key_has_1_to_200_printable_characters_and_never_looks_like_a_plan(ledger, key):
     with pytest.raises(RequestError, match="1 to 200"):
         kernel_on(ledger).answer(count_query(100), analyst="ann", key=key)
     assert ledger.account("ann").spent == 0

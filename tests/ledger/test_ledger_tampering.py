@@ -16,7 +16,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ledger_auditor import audit
-from ledger_worlds import calm, cell_request, count_query, kernel_on, open_ledger, pay, request
+from ledger_worlds import cell_request, count_query, kernel_on, open_ledger, pay, request
 
 from dpmine.errors import LedgerError, LedgerTampered
 from dpmine.kernel.chain import Anchor
@@ -151,7 +151,7 @@ CELLS = [
 ]
 
 
-@settings(calm, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.sampled_from(CELLS),
     st.integers(0, 10**6),

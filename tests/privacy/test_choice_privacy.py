@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import exponential_law, permute_and_flip_law
-from tiny import KINDS, SPLIT_KEY, Row, all_tables, encoded
+from tiny import KINDS, Row, all_tables, encoded, kernel_over
 
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.engines.memory import MemoryEngine
 from dpmine.epsilon import Epsilon
 from dpmine.expressions import AttributeKey
 from dpmine.frames import open_source
@@ -58,7 +57,7 @@ def law_of(offer: Offer) -> tuple[float, ...]:
 
 
 def watched(table: EncodedTable, kind: type[Watched] = Watched) -> Watched:
-    return kind(table.schema, MemoryEngine(table, SPLIT_KEY), UNTOUCHED, version="1")
+    return kernel_over(table, UNTOUCHED, kind)
 
 
 def loss(before: Sequence[Offer], after: Sequence[Offer]) -> float:

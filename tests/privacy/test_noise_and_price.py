@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import ALARM, laplace_bins, laplace_edges, laplace_law, p_value
-from tiny import KINDS, SPLIT_KEY, encoded
+from tiny import KINDS, encoded, kernel_over
 
 import dpmine as dm
 from dpmine.dataset import LocalExecutor
-from dpmine.engines.memory import MemoryEngine
 from dpmine.epsilon import Epsilon
 from dpmine.kernel.door import Kernel
 from dpmine.kernel.ledger import Ledger
@@ -48,7 +47,7 @@ class Opened:
         self.noise = Recording()
         self.ledger = Ledger(None, dataset="tiny", cap=10**6 * UNIT)
         self.ledger.grant("anna", 10**6 * UNIT)
-        kernel = kind(TABLE.schema, MemoryEngine(TABLE, SPLIT_KEY), self.ledger, version="1", noise=self.noise)
+        kernel = kernel_over(TABLE, self.ledger, kind, noise=self.noise)
         self.private = PrivateTable(LocalExecutor(kernel, "anna"))
 
     def spent(self) -> set[int]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from typing import Any, TypeVar
 
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.memory import MemoryEngine
 from dpmine.frames import open_source
+from dpmine.kernel.door import Kernel
+from dpmine.kernel.ledger import Ledger
 from dpmine.schema import Nominal, Numeric, Schema
 
 Row = tuple[str, int, str]
+K = TypeVar("K", bound=Kernel)
 SPLIT_KEY = bytes(range(32))
 
 SCHEMA = Schema(
@@ -40,3 +44,9 @@ def encoded(rows: Sequence[Row]) -> EncodedTable:
 
 def engine(rows: Sequence[Row], split_key: bytes = SPLIT_KEY) -> MemoryEngine:
     return MemoryEngine(encoded(rows), split_key)
+
+
+def kernel_over(table: EncodedTable, ledger: Ledger, kind: type[K], **sources: Any) -> K:
+    """A kernel, or a deliberately broken one, over an encoded table."""
+    counting = MemoryEngine(table, SPLIT_KEY)
+    return kind(table.schema, counting, ledger, version="1", encoding=table.encoding, **sources)

@@ -48,7 +48,7 @@ class JsonExecutor:
         return answer
 
     def answer(self, query: Query, *, key: str | None = None) -> Reply:
-        return from_text(self._ask(do="answer", query=to_text(query), key=key), Reply)
+        return from_text(self._ask(do="answer", query=to_text(query), key=key), Reply, longest=None)
 
     def preview(self, query: Query) -> Preview:
         return from_text(self._ask(do="preview", query=to_text(query)), Preview)

@@ -18,7 +18,7 @@ from dpmine.expressions import And, Compare, Contains, IsIn, Not, Or, Predicate
 from dpmine.queries import LEAF, Answer, Count, Histogram, Preview, Query, Reply, Split, View
 from dpmine.resolution import resolve
 from dpmine.statements import Statement
-from dpmine.values import DEEPEST, LARGEST_TEXT, _classes, canonical, from_json, from_text, short_hash, to_json, to_text
+from dpmine.values import DEEPEST, LONGEST_REQUEST, _classes, canonical, from_json, from_text, to_json, to_text, value_hash
 
 COUNT = Query(View(), LEAF, Count(), (Epsilon.parse("0.1"),))
 RESOLVED = "dpmine.resolution"
@@ -88,7 +88,7 @@ def test_the_canonical_form_is_stable(drawn: tuple[type, object]) -> None:
 @given(queries, queries)
 def test_two_queries_share_a_name_only_if_they_are_equal(one: Query, other: Query) -> None:
     assert (canonical(one) == canonical(other)) == (one == other)
-    assert (short_hash(one) == short_hash(other)) == (one == other)
+    assert (value_hash(one) == value_hash(other)) == (one == other)
 
 
 def test_the_json_of_a_query_is_what_the_documentation_of_values_promises() -> None:
@@ -211,7 +211,7 @@ def test_deep_nesting_is_refused_and_exhausts_nothing(depth: int) -> None:
 
 def test_text_beyond_the_limit_is_refused_before_it_is_read() -> None:
     with pytest.raises(RequestError, match="longer than") as refused:
-        from_text(" " * (LARGEST_TEXT + 1), Query)
+        from_text(" " * (LONGEST_REQUEST + 1), Query)
     assert_one_sentence(refused.value)
 
 

@@ -1,8 +1,8 @@
 """Synthetic tables labelled by a random decision tree, after Friedman and Schuster 2010, section 5.1.
 
-A tree of a given depth is drawn first: attributes uniformly, no nominal one twice on a path, from the third level on a node
-becomes a leaf with probability `leaf_probability`, leaf classes uniform. Points are then uniform over the domain and labelled by
-the tree; with probability `noise` each value (the class too) is replaced by a uniform one, possibly the same.
+A tree of a given depth is drawn first: attributes uniformly, no nominal one twice on a path, from the third level on a
+node becomes a leaf with probability `leaf_probability`, leaf classes uniform. Points are then uniform over the domain and
+labelled by the tree; with probability `noise` each value (the class too) is replaced by a uniform one, possibly the same.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from dpmine.forking import leave_before_forks
+
 
 class Cache:
     """Exact aggregates and row ids, kept inside the trust boundary."""
@@ -14,6 +16,14 @@ class Cache:
         self._held = 0
         self._entries: dict[bytes, tuple[Any, int]] = {}
         self._lock = threading.Lock()
+        leave_before_forks(self)
+
+    def leave(self) -> None:
+        """Before a fork: no thread may be inside, or the child's lock would never open."""
+        self._lock.acquire()
+
+    def go_on(self) -> None:
+        self._lock.release()
 
     def get(self, name: bytes) -> Any | None:
         with self._lock:

@@ -13,6 +13,8 @@ from dpmine.errors import DataError
 from dpmine.frames import Source
 from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
 
+ENCODING = 1  # raised whenever a row may get other codes, or fall into another part, than before
+
 Codes = NDArray[np.unsignedinteger]
 
 
@@ -32,6 +34,7 @@ class EncodedTable:
     rows: int
     columns: dict[str, Codes]
     lists: dict[str, Lists]
+    encoding: str
     cache: Cache = field(default_factory=Cache)
 
     @property
@@ -99,7 +102,7 @@ def encode(source: Source, schema: Schema) -> EncodedTable:
             lists[attribute.name] = encode_lists(source.lists(attribute.name, attribute.separator), attribute)
     if source.rows > MOST_ROWS:
         raise DataError(f"The memory engine holds at most {MOST_ROWS} rows.")
-    return EncodedTable(schema, source.rows, columns, lists)
+    return EncodedTable(schema, source.rows, columns, lists, f"{source.kind}-{ENCODING}")
 
 
 def encode_nominal(source: Source, attribute: Nominal) -> Codes:

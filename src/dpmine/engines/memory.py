@@ -7,7 +7,7 @@ and refined as a rule tree grows; counts are memoised by value. All of it stays 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,6 @@ from dpmine.resolution import (
     RowRules,
     RowTest,
     Tested,
-    count_leaves,
 )
 from dpmine.values import canonical
 
@@ -95,13 +94,13 @@ class MemoryEngine:
             return np.zeros(rows.stop - rows.start, dtype=np.intp)
         return cell_ids.ids[rows].astype(np.intp)
 
-    def _column(self, key: RowKey) -> _Column:
-        """A key's codes and, where it looks them up, its table."""
+    def _column(self, key: RowKey) -> _Column | _TestColumn:
+        """Where a key's values come from, chunk by chunk."""
         if isinstance(key, Recode):
             codes = self._table.columns[key.attribute]
             return _Column(codes, _table_of(key, self._source_size(key)) if key.runs else None)
         if isinstance(key, Tested):
-            return _Column(self._test(key.test).view(np.uint8), None)
+            return _TestColumn(self._test, key.test)
         assert isinstance(key, HashedPart)
         return _Column(self._parts(key), None)
 
@@ -124,74 +123,87 @@ class MemoryEngine:
         return ids
 
     def _narrow(self, before: CellIds, step: object) -> CellIds:
-        if isinstance(step, Keep):
-            inside: NDArray[np.bool_] = self._test(step.test)
-        else:
-            assert isinstance(step, Enter)
-            inside = self._column(step.key).values(slice(0, self._table.rows)) == step.index
-        if before.ids is not None:
-            inside = inside & (before.ids == 0)
-        outside: Ids = np.logical_not(inside).astype(np.uint8)
-        return CellIds(outside, 1)
+        """Keep the rows of cell 0 that a step keeps; all others go outside."""
+        column = _TestColumn(self._test, step.test) if isinstance(step, Keep) else None
+        wanted = 1
+        if isinstance(step, Enter):
+            column, wanted = self._column(step.key), step.index  # type: ignore[assignment]
+        assert column is not None
+        ids: Ids = np.empty(self._table.rows, dtype=np.uint8)
+        for rows in self._chunks():
+            outside = column.values(rows) != wanted
+            ids[rows] = outside if before.ids is None else outside | (before.ids[rows] != 0)
+        return CellIds(ids, 1)
 
     def _refine(self, before: CellIds, coarser: RowRules | None, finer: RowRules) -> CellIds:
-        """Send every row from its old cell to its new one: one lookup by (old cell, code it is split by)."""
+        """Send every row from its old cell to its new one.
+
+        new cell = first new cell of the old one + label of the old cell's key, looked up by (key, code of its attribute).
+        """
         splits = list(_leaf_splits(coarser, finer))
-        sources = list({_source_of(split): None for split in splits if split is not None})
+        keys = list({key: None for key in splits if key is not None})
+        sources = list({_source_of(key): None for key in keys})
         columns = [self._column(source) for source in sources]
         wide = max(self._source_size(source) for source in sources)
-        lookup = np.full((len(splits) + 1, wide), count_leaves(finer), dtype=np.int64)
-        which = np.zeros(len(splits) + 1, dtype=np.intp)
-        cell = 0
+        labels = np.zeros((len(keys) + 1, wide), dtype=np.int64)  # the last row is for cells that are not split
+        for place, key in enumerate(keys):
+            size = self._source_size(key)
+            labels[place, :size] = _table_of(key, size) if isinstance(key, Recode) else np.arange(size)
+        place_of_key = {key: place for place, key in enumerate(keys)}
+        place_of_source = {source: place for place, source in enumerate(sources)}
+        key_of_cell = np.full(len(splits) + 1, len(keys), dtype=np.intp)
+        source_of_cell = np.zeros(len(splits) + 1, dtype=np.intp)
+        sizes = np.ones(len(splits), dtype=np.int64)
         for old, split in enumerate(splits):
-            if split is None:
-                lookup[old, :] = cell
-                cell += 1
-                continue
-            source = _source_of(split)
-            size = self._source_size(source)
-            table_of_split = _table_of(split, size) if isinstance(split, Recode) else np.arange(size)
-            lookup[old, :size] = table_of_split.astype(np.int64) + cell
-            which[old] = sources.index(source)
-            cell += split.size
-        table = lookup.astype(smallest_type(cell + 1)).ravel()
-        ids: Ids = np.empty(self._table.rows, dtype=smallest_type(cell + 1))
+            if split is not None:
+                key_of_cell[old] = place_of_key[split]
+                source_of_cell[old] = place_of_source[_source_of(split)]
+                sizes[old] = split.size
+        first = np.concatenate(([0], np.cumsum(sizes)))  # its last entry is the id of rows outside all cells
+        cells = int(first[-1])
+        label_table = labels.ravel()
+        ids: Ids = np.empty(self._table.rows, dtype=smallest_type(cells + 1))
         for rows in self._chunks():
             old_ids = self._chunk_ids(before, rows)
-            ids[rows] = table[old_ids * wide + _codes_by_cell(old_ids, which, columns, rows)]
-        return CellIds(ids, cell)
+            index = key_of_cell[old_ids]
+            index *= wide
+            index += _codes_by_cell(old_ids, source_of_cell, columns, rows)
+            ids[rows] = label_table[index] + first[old_ids]
+        return CellIds(ids, cells)
 
     def _source_size(self, source: RowKey) -> int:
         return self._table.schema.single(source.attribute).size if isinstance(source, Recode) else source.size
 
     # -- rows -------------------------------------------------------------------------------------------------------
 
-    def _test(self, test: RowTest) -> NDArray[np.bool_]:
-        """The rows for which a test holds."""
+    def _test(self, test: RowTest, rows: slice) -> NDArray[np.bool_]:
+        """The rows of a chunk for which a test holds."""
         if isinstance(test, InCodes):
             member = np.zeros(self._table.schema.single(test.attribute).size, dtype=bool)
             for low, high in test.ranges:
                 member[low:high] = True
-            return member[self._table.columns[test.attribute]]
+            return member[self._table.columns[test.attribute][rows]]
         if isinstance(test, Holds):
-            return self._holds(test)
+            return self._holds(test, rows)
         if isinstance(test, Negation):
-            return ~self._test(test.part)
+            return ~self._test(test.part, rows)
         assert isinstance(test, (All, Any_))
-        combined = np.full(self._table.rows, isinstance(test, All), dtype=bool)
+        combined = np.full(rows.stop - rows.start, isinstance(test, All), dtype=bool)
         for part in test.parts:
             if isinstance(test, All):
-                combined &= self._test(part)
+                combined &= self._test(part, rows)
             else:
-                combined |= self._test(part)
+                combined |= self._test(part, rows)
         return combined
 
-    def _holds(self, test: Holds) -> NDArray[np.bool_]:
+    def _holds(self, test: Holds, rows: slice) -> NDArray[np.bool_]:
         column = self._table.lists[test.attribute]
-        holds = np.ones(self._table.rows, dtype=bool)
+        entries = slice(*np.searchsorted(column.rows, (rows.start, rows.stop)))
+        owners, items = column.rows[entries] - rows.start, column.items[entries]
+        holds = np.ones(rows.stop - rows.start, dtype=bool)
         for item in test.items:
-            has_item = np.zeros(self._table.rows, dtype=bool)
-            has_item[column.rows[column.items == item]] = True
+            has_item = np.zeros(len(holds), dtype=bool)
+            has_item[owners[items == item]] = True
             holds &= has_item
         return holds
 
@@ -221,10 +233,21 @@ class _Column:
         return codes if self.table is None else self.table[codes]
 
 
+@dataclass(frozen=True, eq=False)
+class _TestColumn:
+    """A test as a column of 0 and 1, evaluated only for the chunk at hand."""
+
+    evaluate: Callable[[RowTest, slice], NDArray[np.bool_]]
+    test: RowTest
+
+    def values(self, rows: slice) -> NDArray[np.unsignedinteger]:
+        return self.evaluate(self.test, rows).view(np.uint8)
+
+
 def _combined(
     index: dict[tuple[RowKey, ...], NDArray[np.intp]],
     group: tuple[RowKey, ...],
-    columns: dict[RowKey, _Column],
+    columns: dict[RowKey, _Column | _TestColumn],
     rows: slice,
 ) -> NDArray[np.intp]:
     """The mixed-radix number of (cell, key values) for each row of a chunk; shorter prefixes are kept in `index`."""
@@ -253,7 +276,7 @@ def _table_of(key: Recode, size: int) -> NDArray[np.unsignedinteger]:
 
 
 def _codes_by_cell(
-    old_ids: NDArray[np.intp], which: NDArray[np.intp], columns: list[_Column], rows: slice
+    old_ids: NDArray[np.intp], which: NDArray[np.intp], columns: list[_Column | _TestColumn], rows: slice
 ) -> NDArray[np.unsignedinteger]:
     """For each row of a chunk the code of the key that its own old cell is split by."""
     if len(columns) == 1:

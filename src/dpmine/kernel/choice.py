@@ -33,19 +33,20 @@ def exponential(entropy: Entropy, scores: Integers, masses: Integers, *, rate: F
     Claim        epsilon-DP with epsilon = rate * R, for adding or removing one unit (also epsilon-bounded-range).
     Sensitivity  R, the range of the score, declared by the score.
     Proof        docs/proofs.md#exponential-mechanism.
-    Assumes      integer scores; positive integer masses that do not depend on the data.
+    Assumes      integer scores; positive integer masses, below 2^50 in all, that do not depend on the data.
     Not covered  memory access patterns; with probability below 1e-6 a second, slower look decides.
     Reference    McSherry, Talwar 2007; bounded range: Dong, Durfee, Rogers 2020.
     """
+    if int(masses.max()) * masses.size >= 2**50:
+        raise RequestError("The masses of a choice must stay below 2^50 in all.")
     score, mass, starts = stretches(scores, masses)
     lengths = np.diff(np.append(starts, scores.size))
-    weights = [int(one) * int(length) for one, length in zip(mass, lengths, strict=True)]
     gaps = score.max() - score
-    chosen = _chosen_interval(entropy, gaps, weights, rate)
+    chosen = _chosen_interval(entropy, gaps, mass * lengths, rate)
     return int(starts[chosen]) + entropy.below(int(lengths[chosen]))
 
 
-def _chosen_interval(entropy: Entropy, gaps: Integers, weights: list[int], rate: Fraction) -> int:
+def _chosen_interval(entropy: Entropy, gaps: Integers, weights: Integers, rate: Fraction) -> int:
     """An index drawn with probability proportional to weights[i] * exp(-rate * gaps[i]).
 
     One uniform real u decides: the intervals of the candidates tile [0, total), and u * total lies in one of them.
@@ -53,10 +54,9 @@ def _chosen_interval(entropy: Entropy, gaps: Integers, weights: list[int], rate:
     enclosures that are narrowed, together with u, until one candidate is left. The law is exact either way.
     """
     drawn = entropy.bits(64)
-    if sum(weights) < 2**50:
-        place = _by_doubles(drawn, gaps, weights, rate)
-        if place is not None:
-            return place
+    place = _by_doubles(drawn, gaps, weights, rate)
+    if place is not None:
+        return place
     bits = 64
     while True:
         place = _by_integers(drawn, bits, gaps, weights, rate)
@@ -66,14 +66,14 @@ def _chosen_interval(entropy: Entropy, gaps: Integers, weights: list[int], rate:
         bits += 64
 
 
-def _by_doubles(drawn: int, gaps: Integers, weights: list[int], rate: Fraction) -> int | None:
+def _by_doubles(drawn: int, gaps: Integers, weights: Integers, rate: Fraction) -> int | None:
     """The chosen index if doubles can tell, else None.
 
     The argument has relative error 2^-51 (two roundings), so below 745 the exponential is off by less than 745 * 2^-51
     plus numpy's own few units in the last place: well under _EXP_ERROR. Each of n additions adds at most 2^-53 of the total.
     """
     arguments = np.minimum(gaps.astype(np.float64) * float(rate), 745.0)
-    ends = np.cumsum(np.array(weights, dtype=np.float64) * np.exp(-arguments))
+    ends = np.cumsum(weights.astype(np.float64) * np.exp(-arguments))
     total = float(ends[-1])
     error = total * (2 * _EXP_ERROR + 4 * len(weights) * 2.0**-53) + len(weights) * 2.0**50 * 5e-324
     point = drawn / 2**64 * total
@@ -86,11 +86,11 @@ def _by_doubles(drawn: int, gaps: Integers, weights: list[int], rate: Fraction) 
     return place
 
 
-def _by_integers(drawn: int, bits: int, gaps: Integers, weights: list[int], rate: Fraction) -> int | None:
+def _by_integers(drawn: int, bits: int, gaps: Integers, weights: Integers, rate: Fraction) -> int | None:
     """The chosen index if enclosures of `bits` bits can tell, else None."""
     lows, highs = [0], [0]
-    for gap, weight in zip(gaps, weights, strict=True):
-        low, high = exp_bounds(rate * int(gap), bits)
+    for gap, weight in zip(gaps.tolist(), weights.tolist(), strict=True):
+        low, high = exp_bounds(rate * gap, bits)
         lows.append(lows[-1] + weight * low)
         highs.append(highs[-1] + weight * high)
     for place in range(len(weights)):

@@ -29,6 +29,7 @@ from dpmine.kernel.replay import DATASET
 from dpmine.kernel.scores import Score, multiway_scores, score_named, subset_scores, threshold_scores
 from dpmine.queries import Answer, Preview, Query, Reply, noise_deviation, noise_half_width, noise_scale
 from dpmine.resolution import (
+    CELLS_AT_ONCE,
     BestLabel,
     BestSplit,
     ByLabel,
@@ -42,10 +43,10 @@ from dpmine.resolution import (
     resolve,
 )
 from dpmine.schema import Schema
-from dpmine.values import from_text, short_hash, to_text
+from dpmine.values import from_text, to_text, value_hash
 
 FAMILY_MASS = 2**32  # of the base measure; shared evenly by the candidates of a family
-CELLS_AT_ONCE = 256
+PLAN_PREFIX = "plan:"  # of the keys of requests that name none
 
 
 class Engine(Protocol):
@@ -66,6 +67,7 @@ class Kernel:
         ledger: Ledger,
         *,
         version: str,
+        encoding: str,
         entropy: Entropy | None = None,
         noise: NoiseSource | None = None,
         checkpoint: Callable[[str], None] = lambda name: None,
@@ -73,6 +75,7 @@ class Kernel:
         self.schema = schema
         self.ledger = ledger
         self.version = version
+        self._encoding = encoding
         self._engine = engine
         self._entropy = entropy or Entropy()
         self._noise = noise or ExactNoise(self._entropy)
@@ -95,23 +98,24 @@ class Kernel:
         cost, cached = self.ledger.preview(request)
         remaining = self.ledger.account(analyst).remaining
         dataset_remaining = self.ledger.account(DATASET).remaining
-        error = expected_error(plan, self.schema)
+        error = expected_error(plan)
         return Preview(Epsilon(cost), Epsilon(remaining), Epsilon(dataset_remaining), cached, error)
 
     def _plan(self, query: Query, analyst: str, key: str | None) -> tuple[Plan, Request]:
         plan = resolve(query, self.schema)
-        root = root_node(self.version, self.schema.fingerprint)
-        name = short_hash(plan) + "@" + root
-        if key is not None and not 1 <= len(key) <= 200:
-            raise RequestError("A request key has 1 to 200 characters.")
+        root = root_node(self.version, self.schema.fingerprint, self._encoding)
+        name = value_hash(plan) + "@" + root
+        if key is not None and not (1 <= len(key) <= 200 and key.isprintable() and not key.startswith(PLAN_PREFIX)):
+            raise RequestError(f"A request key has 1 to 200 printable characters and does not begin with {PLAN_PREFIX!r}.")
         request = Request(
             analyst=analyst,
-            key=key or name,
+            key=key or PLAN_PREFIX + name,
             plan=name,
             root=root,
             charge=charge_of(plan),
             rows_per_unit=self.schema.rows_per_unit,
             what=describe(plan),
+            drafted=self.schema.drafted,
         )
         return plan, request
 
@@ -129,15 +133,18 @@ class Kernel:
         if isinstance(question, BestLabel):
             return Answer(self._best_labels(plan, question), epsilon, 1)
         assert isinstance(question, BestSplit)
-        score = score_named(question.score, self.schema.rows_at_most)
+        score = score_named(question.score, question.rows_at_most)
         return Answer(self._best_splits(plan, question, score), epsilon, score.range(question.calibration))
 
     def _noisy_counts(self, plan: Plan, question: Counts) -> tuple[tuple[int, ...] | None, ...]:
         (exact_counts,) = self._engine.counts(plan.cells, [question.keys])
         exact_counts = exact_counts.reshape(len(plan.units), -1)
         numbers: list[tuple[int, ...] | None] = [None] * len(plan.units)
-        for units in sorted(set(plan.units) - {0}):
-            asked = [cell for cell, own in enumerate(plan.units) if own == units]
+        cells_at: dict[int, list[int]] = {}
+        for cell, units in enumerate(plan.units):
+            cells_at.setdefault(units, []).append(cell)
+        cells_at.pop(0, None)  # not asked
+        for units, asked in cells_at.items():
             noisy_counts = add_noise(exact_counts[asked], self._noise, noise_scale(1, Epsilon(units)))
             for cell, row in zip(asked, noisy_counts.tolist(), strict=True):
                 numbers[cell] = tuple(row)
@@ -145,7 +152,7 @@ class Kernel:
 
     def _best_labels(self, plan: Plan, question: BestLabel) -> tuple[tuple[int, ...] | None, ...]:
         (exact_counts,) = self._engine.counts(plan.cells, [(question.key,)])
-        score = score_named("count", self.schema.rows_at_most)
+        score = score_named("count", 0)
         masses = np.ones(question.key.size, dtype=np.int64)
         rate_of_one = Fraction(1, UNITS * score.range(question.calibration))
         return tuple(
@@ -214,7 +221,7 @@ def family_masses(family: RowSplits) -> Integers:
 
 
 def _reply(stored: Stored) -> Reply:
-    return Reply(from_text(stored.answer, Answer), Epsilon(stored.cost), stored.head)
+    return Reply(from_text(stored.answer, Answer, longest=None), Epsilon(stored.cost), stored.head)
 
 
 def describe(plan: Plan) -> str:
@@ -240,7 +247,7 @@ def _key_name(key: RowKey) -> str:
     return str(getattr(key, "attribute", "a test or part"))
 
 
-def expected_error(plan: Plan, schema: Schema) -> str:
+def expected_error(plan: Plan) -> str:
     """How far off the answer is expected to be, in one public sentence."""
     smallest = Epsilon(min(units for units in plan.units if units))
     question = plan.question
@@ -252,10 +259,10 @@ def expected_error(plan: Plan, schema: Schema) -> str:
             f"{each} will be off by {noise_deviation(scale):.3g} (standard deviation), within {width} in 95 % of the cases."
         )
     if isinstance(question, BestLabel):
-        candidates, scope, score = question.key.size, "rows", score_named("count", schema.rows_at_most)
+        candidates, scope, score = question.key.size, "rows", score_named("count", 0)
     else:
         assert isinstance(question, BestSplit)
-        score = score_named(question.score, schema.rows_at_most)
+        score = score_named(question.score, question.rows_at_most)
         candidates = max(len(families) * max(f.candidates for f in families) for families in question.families)
         scope = f"of the {question.score} score"
     range_in_units = score.range(question.calibration) / score.unit

@@ -24,7 +24,7 @@ from typing import Any
 
 from dpmine.epsilon import format_units
 from dpmine.errors import BudgetError, LedgerError, LedgerTampered, RequestError, RequestInProgress
-from dpmine.kernel.atfork import forget_at_forks, leave_before_forks
+from dpmine.forking import forget_at_forks, leave_before_forks
 from dpmine.kernel.chain import BEFORE_FIRST, Anchor, check_anchored, check_chain, digest_of
 from dpmine.kernel.odometer import Charge, add_charge, nodes_of
 from dpmine.kernel.replay import DATASET, Replay, facts_digest
@@ -80,6 +80,8 @@ class Request:
     charge: Charge
     rows_per_unit: int
     what: str
+    drafted: bool = False
+    """Whether the schema was a draft: what it learned from rows outside the budget stays part of the statement."""
 
 
 @dataclass(frozen=True)
@@ -411,6 +413,7 @@ class Ledger:
                 "rows_per_unit": request.rows_per_unit,
                 "cost": [costs[request.analyst], costs[DATASET]],
                 "what": request.what,
+                "drafted": request.drafted,
             },
         )
         return Reservation(request.analyst, request.key, token), head

@@ -2,7 +2,8 @@
 
 Canonne, Kamath and Steinke (2020) define the distribution and a rejection sampler. We draw from the same law without
 rejection: the binary digits of a geometric variable are independent, so each digit is one exact coin, and the
-difference of two geometric variables is discrete Laplace. The work done does not depend on the noise drawn.
+difference of two geometric variables is discrete Laplace. But for about one draw in a hundred million, the work done does
+not depend on the noise drawn.
 See docs/decisions/0002-noise-by-independent-digits.md and docs/proofs.md#discrete-laplace.
 """
 
@@ -42,7 +43,7 @@ class ExactNoise:
     Sensitivity  L1, declared by the query, not by this class.
     Proof        P(Z = z) / P(Z = z + s) <= exp(abs(s) / t), and independent coordinates multiply. docs/proofs.md.
     Assumes      integer input; fair bits from `Entropy`.
-    Not covered  memory access patterns; the number of loop turns is public.
+    Not covered  memory access patterns; extra turns for draws that need more than 32 bits a digit, about 1 in 1e8.
     Reference    Ghosh, Roughgarden, Sundararajan 2009; Canonne, Kamath, Steinke 2020, Definition 12.
     """
 
@@ -50,12 +51,16 @@ class ExactNoise:
         self._entropy = entropy
 
     def discrete_laplace(self, scale: Fraction, size: int) -> Integers:
-        drawn = geometric(self._entropy, 1 / scale, 2 * size)
-        return drawn[:size] - drawn[size:]
+        drawn, beyond = geometric(self._entropy, 1 / scale, 2 * size)
+        noise = drawn[:size] - drawn[size:]
+        for place in {place % size for place in beyond}:  # values beyond 64 bits: subtract them as Python integers
+            left, right = (beyond.get(at, int(drawn[at])) for at in (place, place + size))
+            noise[place] = max(-_SATURATED, min(left - right, _SATURATED))
+        return noise
 
 
-def geometric(entropy: Entropy, rate: Fraction, size: int) -> Integers:
-    """`size` independent draws G >= 0 with P(G = g) proportional to exp(-rate g).
+def geometric(entropy: Entropy, rate: Fraction, size: int) -> tuple[Integers, dict[int, int]]:
+    """`size` independent draws G >= 0 with P(G = g) proportional to exp(-rate g); those beyond 2^62 apart, by place.
 
     With a = exp(-rate), the digit of weight 2^k is one with probability a^(2^k) / (1 + a^(2^k)), independently for
     every k, because the product of (1 + a^(2^k) x^(2^k)) is the generating function of the geometric law. Digits
@@ -63,6 +68,7 @@ def geometric(entropy: Entropy, rate: Fraction, size: int) -> Integers:
     """
     digits = _digit_bounds(rate)
     drawn = np.zeros(size, dtype=np.int64)
+    beyond: dict[int, int] = {}
     for k, (low, high) in enumerate(digits):
         words = entropy.words(size)
         drawn += (words < low).astype(np.int64) << k
@@ -73,8 +79,11 @@ def geometric(entropy: Entropy, rate: Fraction, size: int) -> Integers:
     words = entropy.words(size)
     for place in np.flatnonzero(words < exp_bounds(tail, WORD)[1]):
         if uniform_is_below(entropy, int(words[place]), WORD, lambda bits: exp_bounds(tail, bits)):
-            drawn[place] = min(int(drawn[place]) + (_one_more(entropy, tail) << len(digits)), _SATURATED)
-    return drawn
+            whole = int(drawn[place]) + (_one_more(entropy, tail) << len(digits))
+            drawn[place] = min(whole, _SATURATED)
+            if whole > _SATURATED:
+                beyond[int(place)] = whole
+    return drawn, beyond
 
 
 def _one_more(entropy: Entropy, rate: Fraction) -> int:

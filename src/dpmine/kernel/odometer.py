@@ -17,7 +17,7 @@ from typing import Any
 
 from dpmine.errors import LedgerTampered, RequestError
 from dpmine.resolution import Branch, Cells, Enter, Keep, Plan, RowRules
-from dpmine.values import short_hash
+from dpmine.values import value_hash
 
 DEEPEST = 100  # steps to a cell: a charge is nested as deep, and the log must stay readable from any call stack
 
@@ -82,9 +82,9 @@ def _charge_below(cells: Cells, depth: int, units: Iterator[int]) -> Charge:
     step = cells.steps[depth]
     inner = _charge_below(cells, depth + 1, units)
     if isinstance(step, Keep):
-        return Charge(wheres={short_hash(step.test): inner})
+        return Charge(wheres={value_hash(step.test): inner})
     assert isinstance(step, Enter)
-    return Charge(partitions={short_hash(step.key): {step.index: inner}})
+    return Charge(partitions={value_hash(step.key): {step.index: inner}})
 
 
 def _charge_rules(rules: RowRules | None, units: Iterator[int]) -> Charge:
@@ -93,12 +93,15 @@ def _charge_rules(rules: RowRules | None, units: Iterator[int]) -> Charge:
     assert isinstance(rules, Branch)
     children = {index: _charge_rules(child, units) for index, child in enumerate(rules.children)}
     paid = {index: charge for index, charge in children.items() if charge.cost() > 0}
-    return Charge(partitions={short_hash(rules.key): paid}) if paid else Charge()
+    return Charge(partitions={value_hash(rules.key): paid}) if paid else Charge()
 
 
-def root_node(version: str, schema_fingerprint: str) -> str:
-    """Each table version under each schema is a root of its own, and roots add up."""
-    return _node("root", version, schema_fingerprint)
+def root_node(version: str, schema_fingerprint: str, encoding: str) -> str:
+    """Each table version, schema and way of reading rows into codes is a root of its own, and roots add up.
+
+    Cells are disjoint only as long as a row has the same codes: read otherwise, it may be in another cell.
+    """
+    return _node("root", version, schema_fingerprint, encoding)
 
 
 def nodes_of(root: str, charge: Charge) -> Iterator[str]:
@@ -133,7 +136,7 @@ def add_charge(totals: Totals, root: str, charge: Charge) -> int:
 
 
 def _node(*parts: str) -> str:
-    digest = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=32)
     for part in parts:
         text = part.encode()
         digest.update(len(text).to_bytes(4, "big") + text)
