@@ -51,8 +51,9 @@ class Hospital:
         self.data = folder / "patients.csv"
         self.schema = folder / "patients.toml"
         self.ledger = folder / "patients.ledger.db"
-        pd.DataFrame(RECORDS).to_csv(self.data, index=False)
-        self.schema.write_text(patients_schema().to_toml(), encoding="utf-8")
+        if not self.data.exists():
+            pd.DataFrame(RECORDS).to_csv(self.data, index=False)
+            self.schema.write_text(patients_schema().to_toml(), encoding="utf-8")
 
     def open_books(self) -> None:
         done("budget", "init", self.data, "--schema", self.schema, "--cap", 4)

@@ -86,7 +86,7 @@ def test_the_untouched_copy_opens(path):
 
 EDITS = {
     "a log entry": ("UPDATE log SET entry = replace(entry, '100', '001') WHERE sequence = 3", "hash chain breaks at row 3"),
-    "a digest": ("UPDATE log SET digest = replace(digest, 'a', 'b') WHERE sequence = 4", "hash chain breaks at row 4"),
+    "a digest": ("UPDATE log SET digest = substr(digest, 2) || 'x' WHERE sequence = 4", "hash chain breaks at row 4"),
     "a sequence": ("UPDATE log SET sequence = 99 WHERE sequence = 5", "hash chain breaks at row 5"),
     "a middle row": ("DELETE FROM log WHERE sequence = 6", "hash chain breaks at row 6"),
     "the first row": ("DELETE FROM log WHERE sequence = 0", "hash chain breaks at row 0"),

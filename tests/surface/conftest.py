@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from json_wire import granted
+from json_wire import Opener, granted
 
 import dpmine as dm
-
-Opener = Callable[..., dm.PrivateTable]
 
 
 @pytest.fixture(params=["local", "json"])

@@ -14,6 +14,8 @@ from dpmine.tables import Executor, PrivateTable
 from dpmine.values import from_text, to_text
 
 Send = Callable[[str], str]
+Opener = Callable[..., PrivateTable]
+"""Opens a table and grants alice an allotment: the fixture `opened`."""
 
 
 def wire_to(executor: Executor) -> Send:

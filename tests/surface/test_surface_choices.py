@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from json_wire import Opener
 from scipy import stats
 
 import dpmine as dm
-from conftest import Opener
 from dpmine.datasets import patients, patients_schema
 from dpmine.engines.encoding import encode
 from dpmine.expressions import AttributeKey, Bins, Groups, Key, Part, Test

@@ -78,7 +78,7 @@ def test_a_draft_says_in_its_header_its_flag_and_every_statement_that_it_looked_
         private = data.grant("alice", epsilon=1)
         private.count(epsilon=0.1)
         for statement in (private.statement(), data.statement()):
-            assert "The schema was drafted by looking at the data, outside this budget" in statement.guarantee
+            assert "drafted by looking at the data, outside this budget" in statement.guarantee
             assert statement.guarantee in str(statement)
 
 

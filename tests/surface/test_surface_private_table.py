@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from json_wire import across_the_wire
+from json_wire import Opener, across_the_wire
 from sentences import assert_one_sentence
 
 import dpmine as dm
-from conftest import Opener
 from dpmine.datasets import patients, patients_schema
 from dpmine.engines.encoding import encode
 from dpmine.epsilon import Epsilon

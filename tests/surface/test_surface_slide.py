@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from json_wire import Opener
 
 import dpmine as dm
-from conftest import Opener
 from dpmine.datasets import patients, patients_schema, slide_records
 from dpmine.errors import RequestError
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from json_wire import granted
+from json_wire import Opener, granted
 
 import dpmine as dm
-from conftest import Opener
 from dpmine.datasets import patients, patients_schema
 from dpmine.engines.encoding import encode
 from dpmine.epsilon import Epsilon
