@@ -34,6 +34,7 @@ from dpmine.queries import (
     MOST_HISTOGRAM_KEYS,
     MOST_KEYS,
     MOST_NUMBERS,
+    MOST_STEPS,
     Cell,
     ChooseLabel,
     ChooseSplit,
@@ -263,8 +264,9 @@ CELLS_AT_ONCE = 256  # cells whose scores are held at a time
 def resolve(query: Query, schema: Schema) -> Plan:
     """Check a query against the public schema and bring it into canonical form. Looks at no row."""
     resolver = _Resolver(schema)
+    _check_depth(len(query.view.steps))
     steps = tuple(resolver.step(step) for step in query.view.steps)
-    rules = resolver.rules(query.rules)
+    rules = resolver.rules(query.rules, len(steps))
     leaves = count_leaves(rules)
     if leaves > MOST_CELLS:
         raise RequestError(f"This query has {leaves} cells; one query may have at most {MOST_CELLS}.")
@@ -278,6 +280,11 @@ def resolve_cells(steps: tuple[Step, ...], rules: Rules, schema: Schema) -> Cell
     """Only the cells of a query, for engines that are asked on their own."""
     resolver = _Resolver(schema)
     return Cells(tuple(resolver.step(step) for step in steps), resolver.rules(rules))
+
+
+def _check_depth(steps: int) -> None:
+    if steps > MOST_STEPS:
+        raise RequestError(f"A cell may lie at most {MOST_STEPS} steps deep, in the view and the rule tree together.")
 
 
 def _check_size(question: RowQuestion, leaves: int) -> None:
@@ -325,13 +332,14 @@ class _Resolver:
             raise RequestError(f"The key has {key.size} labels; there is no label {step.index}.")
         return Enter(key, step.index)
 
-    def rules(self, rules: Rules) -> RowRules | None:
+    def rules(self, rules: Rules, depth: int = 0) -> RowRules | None:
         if not isinstance(rules, Split):
             return None
+        _check_depth(depth + 1)
         key = self.key(rules.key)
         if len(rules.children) != key.size:
             raise RequestError(f"A split by {rules.key.title!r} needs {key.size} children. Got {len(rules.children)}.")
-        return Branch(key, tuple(self.rules(child) for child in rules.children))
+        return Branch(key, tuple(self.rules(child, depth + 1) for child in rules.children))
 
     def question(self, question: Question, leaves: int) -> RowQuestion:
         if isinstance(question, Count):

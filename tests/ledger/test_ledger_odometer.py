@@ -19,8 +19,8 @@ from dpmine.epsilon import Epsilon
 from dpmine.errors import LedgerTampered, RequestError
 from dpmine.expressions import AttributeKey, Bins, Test, col
 from dpmine.kernel.ledger import Request, Reservation
-from dpmine.kernel.odometer import DEEPEST, Charge, Totals, add_charge, charge_of, nodes_of, root_node
-from dpmine.queries import LEAF, Cell, Count, Query, Rules, Split, View, Where, split_leaf
+from dpmine.kernel.odometer import Charge, Totals, add_charge, charge_of, nodes_of, root_node
+from dpmine.queries import LEAF, MOST_STEPS, Cell, Count, Query, Rules, Split, View, Where, split_leaf
 from dpmine.resolution import resolve, resolve_key, resolve_predicate
 from dpmine.values import value_hash
 
@@ -440,7 +440,7 @@ def test_the_deepest_view_is_charged_and_the_ledger_can_be_read_from_a_deep_call
 
     with dm.open(small_table(), schema=SCHEMA, ledger=tmp_path / "l.db", cap=10) as dataset:
         view = dataset.grant("ann", epsilon=1)
-        for _ in range(DEEPEST):
+        for _ in range(MOST_STEPS):
             view = view.partition("ward")["north"]
         view.count(epsilon="0.1")
     from_deep_below(400)
@@ -448,11 +448,11 @@ def test_the_deepest_view_is_charged_and_the_ledger_can_be_read_from_a_deep_call
 
 def test_a_view_too_deep_to_be_logged_is_refused_and_costs_nothing(owner):
     view = owner.private("ann")
-    for _ in range(DEEPEST - 1):
+    for _ in range(MOST_STEPS - 1):
         view = view.where("sex == f")
     two_more = Split(AttributeKey("ward"), (LEAF, LEAF, Split(AttributeKey("sex"), (LEAF, LEAF))))
-    with pytest.raises(RequestError, match=f"at most {DEEPEST} steps deep"):
+    with pytest.raises(RequestError, match=f"at most {MOST_STEPS} steps deep"):
         view.cells(two_more).count_cells(epsilon="0.1")
-    with pytest.raises(RequestError, match=f"at most {DEEPEST} steps deep"):
+    with pytest.raises(RequestError, match=f"at most {MOST_STEPS} steps deep"):
         view.where("sex == f").where("sex == f").count(epsilon="0.1")
     assert spent(owner) == "0"

@@ -138,7 +138,7 @@ class Kernel:
 
     def _noisy_counts(self, plan: Plan, question: Counts) -> tuple[tuple[int, ...] | None, ...]:
         (exact_counts,) = self._engine.counts(plan.cells, [question.keys])
-        exact_counts = exact_counts.reshape(len(plan.units), -1)
+        exact_counts = exact_counts.reshape(len(plan.units), question.bins)
         numbers: list[tuple[int, ...] | None] = [None] * len(plan.units)
         cells_at: dict[int, list[int]] = {}
         for cell, units in enumerate(plan.units):

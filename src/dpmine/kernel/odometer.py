@@ -15,11 +15,9 @@ from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpmine.errors import LedgerTampered, RequestError
+from dpmine.errors import LedgerTampered
 from dpmine.resolution import Branch, Cells, Enter, Keep, Plan, RowRules
 from dpmine.values import value_hash
-
-DEEPEST = 100  # steps to a cell: a charge is nested as deep, and the log must stay readable from any call stack
 
 Totals = MutableMapping[str, int]
 
@@ -66,14 +64,8 @@ class Charge:
 
 def charge_of(plan: Plan) -> Charge:
     """The charge of a plan: each leaf cell's epsilon at the view that the leaf's path names."""
-    if len(plan.cells.steps) + _depth(plan.cells.rules) > DEEPEST:
-        raise RequestError(f"A cell may lie at most {DEEPEST} steps deep, in the view and the rule tree together.")
     units = iter(plan.units)
     return _charge_below(plan.cells, 0, units)
-
-
-def _depth(rules: RowRules | None) -> int:
-    return 1 + max(map(_depth, rules.children)) if isinstance(rules, Branch) else 0
 
 
 def _charge_below(cells: Cells, depth: int, units: Iterator[int]) -> Charge:
