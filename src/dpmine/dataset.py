@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.memory import MemoryEngine
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
-from dpmine.frames import open_source
-from dpmine.kernel.door import Kernel
+from dpmine.frames import FileSource, open_source
+from dpmine.kernel.door import Engine, Kernel
 from dpmine.kernel.ledger import Account, Ledger
 from dpmine.kernel.noise import NoiseSource
 from dpmine.kernel.replay import DATASET
@@ -19,6 +19,9 @@ from dpmine.queries import Preview, Query, Reply
 from dpmine.schema import Schema
 from dpmine.statements import Allotment, Spending, Statement
 from dpmine.tables import PrivateTable
+
+if TYPE_CHECKING:
+    from dpmine.engines.duckdb import DuckDBTable
 
 Amount = Epsilon | str | int | float | Decimal
 
@@ -31,6 +34,8 @@ def open(  # noqa: A001 (dm.open is the name users type)
     cap: Amount | None = None,
     version: str = "1",
     noise: str = "exact",
+    engine: str = "memory",
+    memory_limit: str | None = None,
 ) -> DataSet:
     """Open a table as its owner.
 
@@ -40,6 +45,8 @@ def open(  # noqa: A001 (dm.open is the name users type)
     cap      the epsilon that all analysts together may ever spend; needed for a new ledger
     version  the owner's label of this state of the data; another label is another root of the odometer, and roots add
     noise    "exact" (ours) or "opendp"
+    engine   "memory" (rows encoded in memory) or "duckdb" (rows stay in their files, which may be larger than memory)
+    memory_limit   what DuckDB may use, such as "2GB"
     """
     facts = Schema.load(schema)
     if not isinstance(version, str) or not 1 <= len(version) <= 200 or not version.isprintable():
@@ -47,9 +54,31 @@ def open(  # noqa: A001 (dm.open is the name users type)
     if isinstance(table, EncodedTable) and table.schema != facts:
         raise RequestError("This table was encoded under another schema. Open it with the schema that it was encoded under.")
     source = noise_source(noise)
-    encoded = table if isinstance(table, EncodedTable) else encode(open_source(table), facts)
+    opened = table if isinstance(table, EncodedTable) else open_table(table, facts, engine, memory_limit)
     book = open_ledger(facts, ledger, cap=cap)
-    return DataSet(encoded, book, version=version, noise=source)
+    return DataSet(opened, book, version=version, noise=source)
+
+
+def open_table(table: Any, schema: Schema, engine: str, memory_limit: str | None) -> EncodedTable | DuckDBTable:
+    """Read a table for one of the engines."""
+    if engine == "memory":
+        return encode(open_source(table), schema)
+    if engine != "duckdb":
+        raise RequestError(f"engine must be 'memory' or 'duckdb'. Got {engine!r} instead.")
+    if not isinstance(table, (str, Path)):
+        raise RequestError("The DuckDB engine reads files: give a path or a pattern such as 'lake/*.parquet'.")
+    from dpmine.engines.duckdb import DuckDBTable
+
+    return DuckDBTable(schema, FileSource(table, keep_in_files=True, memory_limit=memory_limit))
+
+
+def engine_of(table: EncodedTable | DuckDBTable, split_key: bytes) -> Engine:
+    """The engine that answers for an opened table."""
+    if isinstance(table, EncodedTable):
+        return MemoryEngine(table, split_key)
+    from dpmine.engines.duckdb import DuckDBEngine
+
+    return DuckDBEngine(table, split_key)
 
 
 def open_ledger(schema: Schema, ledger: str | Path | None, *, cap: Amount | None = None, create: bool = True) -> Ledger:
@@ -77,10 +106,12 @@ def noise_source(name: str) -> NoiseSource | None:
 class DataSet:
     """An opened table with its ledger: the owner's handle."""
 
-    def __init__(self, table: EncodedTable, ledger: Ledger, *, version: str, noise: NoiseSource | None = None) -> None:
+    def __init__(
+        self, table: EncodedTable | DuckDBTable, ledger: Ledger, *, version: str, noise: NoiseSource | None = None
+    ) -> None:
         self._table = table
         self._ledger = ledger
-        engine = MemoryEngine(table, bytes.fromhex(ledger.fact("split_key")))
+        engine = engine_of(table, bytes.fromhex(ledger.fact("split_key")))
         self._kernel = Kernel(table.schema, engine, ledger, version=version, encoding=table.encoding, noise=noise)
 
     @property
@@ -94,6 +125,8 @@ class DataSet:
 
     def private(self, analyst: str) -> PrivateTable:
         """The private table of an analyst who has a grant."""
+        if analyst == DATASET:
+            raise RequestError("An analyst needs a name.")
         self._ledger.account(analyst)
         return PrivateTable(LocalExecutor(self._kernel, analyst))
 

@@ -9,9 +9,11 @@ float reads it.
 from __future__ import annotations
 
 import csv
+import glob
 import math
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +25,16 @@ from dpmine.errors import DataError
 CSV_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".csv.zst", ".txt")
 NUMPY_NUMBERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")
 WHOLE_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+
+# SQL over a column c, the same wherever files are read.
+TEXT_OF_BOOLEAN = "CASE WHEN c THEN 'True' WHEN NOT c THEN 'False' END"
+NUMBER_OF_TEXT = "TRY_CAST(CASE WHEN contains(c, '+-') THEN NULL ELSE c END AS DOUBLE)"
+
+# Parquet files state the smallest and largest value of each column chunk and leave NaN out. An optimizer that trusts these
+# numbers takes isnan() for false in a chunk of zeros with one NaN: how that row is read would depend on the others.
+ROW_BY_ROW = {"disabled_optimizers": "statistics_propagation,filter_pushdown"}
+
+_PLAIN_CSV: dict[str, Any] = {"auto_detect": False, "strict_mode": False, "ignore_errors": True, "parallel": False}
 
 
 class Source(Protocol):
@@ -57,62 +69,112 @@ class Source(Protocol):
 
 
 def open_source(table: Any) -> Source:
-    """A file path, or a pandas, Polars or Arrow frame (or anything narwhals knows, or a dict of columns)."""
+    """A file path or glob pattern, or a pandas, Polars or Arrow frame (or anything narwhals knows, or a dict of columns)."""
     if isinstance(table, (str, Path)):
-        return FileSource(Path(table))
+        return FileSource(table)
     return FrameSource(table)
 
 
-class FileSource:
-    """A CSV or Parquet file. No text of the user's ever becomes SQL text: columns go by their place and are renamed to c."""
+def matching_files(path: str | Path) -> list[Path]:
+    """The file of that name, or else the files that match it as a pattern, sorted."""
+    if Path(path).exists():
+        return [Path(path)]
+    found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+    if not found:
+        raise DataError(f"There is no file {str(path)!r}.")
+    if len({_is_parquet(file) for file in found}) > 1:
+        raise DataError(f"The pattern {str(path)!r} matches Parquet and other files. Name one kind.")
+    return found
 
-    def __init__(self, path: Path) -> None:
+
+class FileSource:
+    """CSV or Parquet files. No text of the user's ever becomes SQL text: columns go by their place and are renamed to c.
+
+    `keep_in_files` leaves the rows where they are, for tables larger than memory; else a CSV file is parsed once.
+    """
+
+    def __init__(self, path: str | Path, *, keep_in_files: bool = False, memory_limit: str | None = None) -> None:
         import duckdb
 
-        if not path.exists():
-            raise DataError(f"There is no file {str(path)!r}.")
-        self._connection = duckdb.connect()
-        self.kind = "parquet" if _is_parquet(path) else "csv"
+        files = matching_files(path)
+        self.kind = "parquet" if _is_parquet(files[0]) else "csv"
         try:
-            self._relation, self.columns = self._read(path)
-            self.rows = int(self._relation.count("*").fetchall()[0][0])
+            limit = {} if memory_limit is None else {"memory_limit": memory_limit}
+            self._connection = duckdb.connect(config={**ROW_BY_ROW, **limit})
+            self._relation, self.columns = self._read(files, keep_in_files)
         except duckdb.Error as error:
             first_line = str(error).splitlines()[0][:200]
             raise DataError(f"Cannot read {str(path)!r} as a table: {first_line}") from None
 
-    def _read(self, path: Path) -> tuple[Any, list[str]]:
-        name = path.name.lower()
-        pattern = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))  # this file, no glob
-        if _is_parquet(path):
-            relation = self._connection.read_parquet(pattern, hive_partitioning=False)
-            return relation, list(relation.columns)
-        if name.endswith(CSV_ENDINGS):
-            return self._read_csv(path, pattern, "\t" if ".tsv" in name else ",")
-        raise DataError(f"{str(path)!r} is neither CSV nor Parquet: the name must end in .csv, .csv.gz, .tsv or .parquet.")
+    @cached_property
+    def rows(self) -> int:
+        return int(self._relation.count("*").fetchall()[0][0])
 
-    def _read_csv(self, path: Path, pattern: str, separator: str) -> tuple[Any, list[str]]:
-        """Everything as text and nothing detected: otherwise one row would decide how all others are read."""
-        plain: dict[str, Any] = {"auto_detect": False, "strict_mode": False, "ignore_errors": True, "parallel": False}
-        whole = {**plain, "columns": {"c": "VARCHAR"}, "sep": "\x1f", "quotechar": "", "escapechar": ""}
-        first_line = self._connection.read_csv(pattern, header=False, **whole).limit(1).fetchall()
+    def _read(self, files: list[Path], keep_in_files: bool) -> tuple[Any, list[str]]:
+        patterns = [_literally(file) for file in files]
+        if self.kind == "parquet":
+            relation = self._connection.read_parquet(patterns, hive_partitioning=False, union_by_name=True)
+            return relation, list(relation.columns)
+        for file in files:
+            if not file.name.lower().endswith(CSV_ENDINGS):
+                endings = ".csv, .csv.gz, .tsv or .parquet"
+                raise DataError(f"{str(file)!r} is neither CSV nor Parquet: the name must end in {endings}.")
+        separator = "\t" if ".tsv" in files[0].name.lower() else ","
+        headers = [self._csv_header(file, separator) for file in files]
+        if any(header != headers[0] for header in headers):
+            raise DataError("The CSV files do not all have the same columns in the same order.")
+        return self._read_csv(patterns, headers[0], separator, keep_in_files)
+
+    def _csv_header(self, path: Path, separator: str) -> list[str]:
+        whole = {**_PLAIN_CSV, "columns": {"c": "VARCHAR"}, "sep": "\x1f", "quotechar": "", "escapechar": ""}
+        first_line = self._connection.read_csv(_literally(path), header=False, **whole).limit(1).fetchall()
         if not first_line or first_line[0][0] is None:
             raise DataError(f"Cannot read {str(path)!r} as a table: its first line must name the columns.")
         header = next(csv.reader([first_line[0][0]], delimiter=separator))
         names = [name.strip() or f"column{place}" for place, name in enumerate(header)]
         if len(set(names)) != len(names):
             raise DataError(f"Cannot read {str(path)!r} as a table: it has two columns of the same name.")
-        relation = self._connection.read_csv(
-            pattern,
+        return names
+
+    def _read_csv(self, patterns: list[str], names: list[str], separator: str, keep_in_files: bool) -> tuple[Any, list[str]]:
+        """Everything as text and nothing detected: otherwise one row would decide how all others are read."""
+        read: Any = self._connection.read_csv
+        relation = read(
+            patterns,
             header=True,
             columns={f"c{place}": "VARCHAR" for place in range(len(names))},
             sep=separator,
             quotechar='"',
             escapechar='"',
             null_padding=True,
-            **plain,
+            **_PLAIN_CSV,
         )
+        if keep_in_files:
+            return relation, names
         relation.create("csv")  # parsed once; every column is then read from memory
         return self._connection.table("csv"), names
+
+    # -- for the DuckDB engine --------------------------------------------------------------------------------------
+
+    def register(self, view: str) -> None:
+        """Make the rows known to SQL under our own names: a view with the columns c0, c1, ..."""
+        places = ", ".join(f"#{place + 1} AS c{place}" for place in range(len(self.columns)))
+        self._relation.project(places).create_view(view)
+
+    def cursor(self) -> Any:
+        """A connection of its own for one thread's query."""
+        return self._connection.cursor()
+
+    def column_type(self, name: str) -> str:
+        return self._column(name)[1]
+
+    def create_enum(self, name: str, members: tuple[str, ...]) -> None:
+        """An enumeration type of our own name; its members never become SQL text."""
+        self._connection.register("listed_members", {"listed": np.array(members, dtype=object)})
+        self._connection.execute(f"CREATE OR REPLACE TYPE {name} AS ENUM (SELECT listed FROM listed_members)")
+        self._connection.unregister("listed_members")
+
+    # -- column by column -------------------------------------------------------------------------------------------
 
     def _column(self, name: str) -> tuple[Any, str]:
         """The column renamed to c, and its type."""
@@ -128,7 +190,7 @@ class FileSource:
         """SQL for the text of a value where DuckDB writes it as we do, else None: Python then reads value by value."""
         kind = self._column(name)[1]
         if kind == "BOOLEAN":
-            return "CASE WHEN c THEN 'True' WHEN NOT c THEN 'False' END"
+            return TEXT_OF_BOOLEAN
         return "CAST(c AS VARCHAR)" if kind in ("VARCHAR", *WHOLE_NUMBERS) else None
 
     def _objects(self, name: str) -> list[Any]:
@@ -140,9 +202,7 @@ class FileSource:
             return _codes_of_numbers(self.numbers(name), categories)
         if expression is None:
             return _codes(self.texts(name), categories)
-        listed = {"listed": np.array(categories, dtype=object)}
-        self._connection.register("listed_categories", listed)
-        self._connection.execute("CREATE OR REPLACE TYPE category AS ENUM (SELECT listed FROM listed_categories)")
+        self.create_enum("category", categories)
         codes = self._query(name, f"CAST(enum_code(TRY_CAST({expression} AS category)) AS BIGINT)")
         self._connection.execute("DROP TYPE category")
         return _filled(codes, -1).astype(np.int64)
@@ -150,7 +210,7 @@ class FileSource:
     def numbers(self, name: str) -> NDArray[np.float64]:
         kind = self._column(name)[1]
         if kind == "VARCHAR":
-            numbers = self._query(name, "TRY_CAST(CASE WHEN contains(c, '+-') THEN NULL ELSE c END AS DOUBLE)")
+            numbers = self._query(name, NUMBER_OF_TEXT)
         elif kind in ("BOOLEAN", "FLOAT", "DOUBLE", *WHOLE_NUMBERS):
             numbers = self._query(name, "CAST(c AS DOUBLE)")
         else:
@@ -160,7 +220,7 @@ class FileSource:
     def texts(self, name: str) -> list[str | None]:
         expression = self._text_expression(name)
         if expression is None:
-            return [_text(item) for item in self._objects(name)]
+            return [text_of_value(item) for item in self._objects(name)]
         return self._query(name, expression).tolist()  # type: ignore[no-any-return]
 
     def lists(self, name: str, separator: str) -> list[list[str]]:
@@ -217,7 +277,7 @@ class FrameSource:
         array = self._array(name)
         if array.dtype != object:
             return _codes_of_numbers(array, categories)
-        return _codes([item if type(item) is str else _text(item) for item in array], categories)
+        return _codes([item if type(item) is str else text_of_value(item) for item in array], categories)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         array = self._array(name)
@@ -226,10 +286,15 @@ class FrameSource:
         return np.fromiter((_number(item) for item in array), np.float64, self.rows)
 
     def texts(self, name: str) -> list[str | None]:
-        return [_text(item) for item in self._array(name).tolist()]
+        return [text_of_value(item) for item in self._array(name).tolist()]
 
     def lists(self, name: str, separator: str) -> list[list[str]]:
         return [_list(item, separator) for item in self._array(name).tolist()]
+
+
+def _literally(path: Path) -> str:
+    """This file, also if its name looks like a pattern."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
 
 
 def _is_parquet(path: Path) -> bool:
@@ -247,10 +312,10 @@ def _codes(texts: list[str | None], categories: tuple[str, ...]) -> NDArray[np.i
 
 def _codes_of_numbers(array: NDArray[Any], categories: tuple[str, ...]) -> NDArray[np.int64]:
     distinct, inverse = np.unique(array, return_inverse=True)
-    return _codes([_text(item) for item in distinct.tolist()], categories)[inverse.reshape(-1)]
+    return _codes([text_of_value(item) for item in distinct.tolist()], categories)[inverse.reshape(-1)]
 
 
-def _text(item: Any) -> str | None:
+def text_of_value(item: Any) -> str | None:
     """The text of one value. Total: whatever stands in a frame has a text or is missing."""
     if item is None or type(item).__name__ in ("NAType", "NaTType"):
         return None
@@ -283,8 +348,8 @@ def _number(item: Any) -> float:
 
 def _list(item: Any, separator: str) -> list[str]:
     if isinstance(item, (list, tuple, np.ndarray)):
-        return [text for text in map(_text, item) if text is not None]
-    return _cut(_text(item), separator)
+        return [text for text in map(text_of_value, item) if text is not None]
+    return _cut(text_of_value(item), separator)
 
 
 def _cut(text: str | None, separator: str) -> list[str]:

@@ -163,7 +163,11 @@ class ChooseLabel(Choice):
 
 
 class Splits:
-    """A family of candidate splits. In the joint choice each family has the same share of the base measure."""
+    """A family of candidate splits.
+
+    Under the exponential mechanism each family has the same share of the base measure, shared evenly by its candidates;
+    permute-and-flip counts every candidate of every family once.
+    """
 
     def size(self, schema: Schema) -> int:
         """The number of candidates."""

@@ -408,6 +408,8 @@ def resolve_predicate(predicate: Predicate, schema: Schema) -> RowTest:
         return Holds(predicate.attribute, tuple(sorted({attribute.code(item) for item in predicate.items})))
     if isinstance(predicate, Not):
         part = resolve_predicate(predicate.part, schema)
+        if isinstance(part, InCodes):
+            return InCodes(part.attribute, _complement(part.ranges, schema.single(part.attribute).size))
         return part.part if isinstance(part, Negation) else Negation(part)
     assert isinstance(predicate, (And, Or))
     cls = All if isinstance(predicate, And) else Any_
@@ -440,6 +442,12 @@ def _compare(predicate: Compare, schema: Schema) -> InCodes:
         ">=": [(start, size)],
     }[predicate.op]
     return InCodes(predicate.attribute, _merge(ranges))
+
+
+def _complement(ranges: tuple[tuple[int, int], ...], size: int) -> tuple[tuple[int, int], ...]:
+    starts = [0, *(high for _, high in ranges)]
+    ends = [*(low for low, _ in ranges), size]
+    return _merge(list(zip(starts, ends, strict=True)))
 
 
 def _runs(table: list[int]) -> tuple[tuple[int, int], ...]:

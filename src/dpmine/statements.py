@@ -54,7 +54,7 @@ class Statement:
             "and adding another, which costs twice."
         )
         if self.schema_drafted:
-            text += " A schema in use was drafted by looking at the data, outside this budget: what it reveals is not counted here."
+            text += " A schema in use was drafted by looking at the data, outside this budget, which does not count that."
         return text
 
     def __str__(self) -> str:

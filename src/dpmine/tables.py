@@ -109,6 +109,7 @@ class PrivateTable:
 
     def cells(self, rules: Rules | Keyed) -> PrivateTable:
         """The same view split into the cells of a rule tree (or of one key): each question then asks every cell."""
+        self._without_cells("cells")
         if not isinstance(rules, Rules):
             key = key_of(rules)
             rules = Split(key, (LEAF,) * len(key.labels(self.schema)))
@@ -116,7 +117,7 @@ class PrivateTable:
 
     def _without_cells(self, what: str) -> None:
         if not isinstance(self._rules, Leaf):
-            raise RequestError(f"Call {what} before cells: a table split into cells can only be asked.")
+            raise RequestError(f"Call {what} on the table before it is split into cells: those can only be asked.")
 
     # -- questions --------------------------------------------------------------------------------------------------
 

@@ -140,6 +140,8 @@ def test_counts_are_those_of_the_rows() -> None:
         for colour, size, ill in table:
             wanted[0, ("red", "blue").index(colour), size, ("no", "yes").index(ill)] += 1
         assert counts.tolist() == wanted.tolist()
+        (both,) = exact_counts(QUESTIONS["count where where"], table)
+        assert both.tolist() == [sum(ill == "yes" and size > 0 for _, size, ill in table)]
         (leaves,) = exact_counts(QUESTIONS["rule tree"], table)
         cells = [0, 0, 0, 0]
         for colour, size, _ in table:

@@ -101,11 +101,14 @@ def histogram(
 
     Example: dpmine query histogram patients.parquet --schema patients.toml --by ward --by age:18:65 --epsilon 0.1
     """
+    from dpmine.errors import RequestError
     from dpmine.expression_text import parse_key
 
     with one_sentence_errors(), closing(open_data(file, schema, ledger, version)) as data:
         private = _table(data, analyst, where)
         keys = [parse_key(text) for text in by]
+        if output is not None and output.exists():
+            raise RequestError(f"{str(output)!r} exists already. Choose another name or remove it first.")
         if dry_run:
             _show_preview(private.histogram(*keys, epsilon=epsilon, dry_run=True), as_json)
             return

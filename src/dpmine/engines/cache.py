@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpmine.forking import leave_before_forks
+from dpmine.resolution import Cells, RowKey
+from dpmine.values import canonical
+
+Integers = NDArray[np.int64]
 
 
 class Cache:
@@ -44,3 +52,28 @@ class Cache:
         with self._lock:
             self._entries.clear()
             self._held = 0
+
+
+def cached_counts(
+    cache: Cache,
+    split_key: bytes,
+    cells: Cells,
+    groups: Sequence[tuple[RowKey, ...]],
+    count: Callable[[Cells, Sequence[tuple[RowKey, ...]]], list[Integers]],
+) -> list[Integers]:
+    """The counts of every group, counting only those that are not known yet, in one pass."""
+    names = [cache_name("counts", cells, group, split_key) for group in groups]
+    found: list[Integers | None] = [cache.get(name) for name in names]
+    missing = [place for place, counts in enumerate(found) if counts is None]
+    if missing:
+        fresh = count(cells, [groups[place] for place in missing])
+        for place, counts in zip(missing, fresh, strict=True):
+            cache.put(names[place], counts, counts.nbytes)
+            found[place] = counts
+    return [counts for counts in found if counts is not None]
+
+
+def cache_name(kind: str, item: object, group: tuple[RowKey, ...], split_key: bytes) -> bytes:
+    """The name of an aggregate, by value. Only what reads the split key depends on it."""
+    name = kind.encode() + canonical(item) + canonical(group)
+    return name + split_key if b'"hashed"' in name else name

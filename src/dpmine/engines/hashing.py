@@ -40,8 +40,19 @@ def row_parts(table: EncodedTable, split_key: bytes, salt: str, weights: tuple[i
     for numbers, factor in zip([*codes, *sums], factors, strict=True):
         hashed = (hashed + (numbers + 1) * factor) % PRIME
     hashed = (hashed + (table.occurrence % PRIME + 1) * shift) % PRIME
-    ends = np.cumsum(np.array(weights, dtype=np.int64)) * PRIME // sum(weights)
-    return np.searchsorted(ends[:-1], _stirred(hashed, rounds), side="right").astype(smallest_type(len(weights)))
+    return np.searchsorted(part_ends(weights), _stirred(hashed, rounds), side="right").astype(smallest_type(len(weights)))
+
+
+def part_ends(weights: tuple[int, ...]) -> list[int]:
+    """Where each part but the last ends among the hashes."""
+    ends: list[int] = (np.cumsum(np.array(weights, dtype=np.int64)) * PRIME // sum(weights)).tolist()
+    return ends[:-1]
+
+
+def item_numbers(items: int, rounds: list[int]) -> list[int]:
+    """What each item of an alphabet adds to the number of a list."""
+    numbers: list[int] = _stirred(np.arange(1, items + 1, dtype=np.int64), rounds).tolist()
+    return numbers
 
 
 def _stirred(numbers: Integers, rounds: list[int]) -> Integers:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.engines.cache import cache_name, cached_counts
 from dpmine.engines.encoding import EncodedTable, smallest_type
 from dpmine.engines.hashing import row_parts
 from dpmine.resolution import (
@@ -32,7 +33,6 @@ from dpmine.resolution import (
     RowTest,
     Tested,
 )
-from dpmine.values import canonical
 
 CHUNK = 65_536
 
@@ -62,20 +62,13 @@ class MemoryEngine:
 
     def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
         """For each group of keys the exact row counts, of shape [cells, *key sizes]."""
-        names = [self._name("counts", cells, group) for group in groups]
-        found: list[Integers | None] = [self._cache.get(name) for name in names]
-        missing = [place for place, counts in enumerate(found) if counts is None]
-        if missing:
-            fresh = self._count(self.cell_ids(cells), [groups[place] for place in missing])
-            for place, counts in zip(missing, fresh, strict=True):
-                self._cache.put(names[place], counts, counts.nbytes)
-                found[place] = counts
-        return [counts for counts in found if counts is not None]
+        return cached_counts(self._cache, self._split_key, cells, groups, self._count)
 
     # -- counting ---------------------------------------------------------------------------------------------------
 
-    def _count(self, cell_ids: CellIds, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
+    def _count(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
         """One pass over the rows for all groups. Keys that groups start with in common are combined once."""
+        cell_ids = self.cell_ids(cells)
         shapes = [(cell_ids.bins, *(key.size for key in group)) for group in groups]
         totals = [np.zeros(math.prod(shape), dtype=np.int64) for shape in shapes]
         columns = {key: self._column(key) for group in groups for key in group}
@@ -108,7 +101,7 @@ class MemoryEngine:
 
     def cell_ids(self, cells: Cells) -> CellIds:
         """The cell of every row, refined from the cached ids of the rule tree without its deepest level."""
-        name = self._name("ids", cells, ())
+        name = cache_name("ids", cells, (), self._split_key)
         cached: CellIds | None = self._cache.get(name)
         if cached is not None:
             return cached
@@ -208,19 +201,12 @@ class MemoryEngine:
         return holds
 
     def _parts(self, key: HashedPart) -> NDArray[np.unsignedinteger]:
-        name = self._name("parts", key, ())
+        name = cache_name("parts", key, (), self._split_key)
         parts: NDArray[np.unsignedinteger] | None = self._cache.get(name)
         if parts is None:
             parts = row_parts(self._table, self._split_key, key.salt, key.weights)
             self._cache.put(name, parts, parts.nbytes)
         return parts
-
-    # -- memory -----------------------------------------------------------------------------------------------------
-
-    def _name(self, kind: str, item: object, group: tuple[RowKey, ...]) -> bytes:
-        """The cache name of an aggregate, by value. Only what reads the split key depends on it."""
-        name = kind.encode() + canonical(item) + canonical(group)
-        return name + self._split_key if b'"hashed"' in name else name
 
 
 @dataclass(frozen=True, eq=False)

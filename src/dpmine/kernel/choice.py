@@ -34,7 +34,7 @@ def exponential(entropy: Entropy, scores: Integers, masses: Integers, *, rate: F
     Sensitivity  R, the range of the score, declared by the score.
     Proof        docs/proofs.md#exponential-mechanism.
     Assumes      integer scores; positive integer masses, below 2^50 in all, that do not depend on the data.
-    Not covered  memory access patterns; with probability below 1e-6 a second, slower look decides.
+    Not covered  memory access patterns; with probability below 4e-10 a candidate a second, slower look decides.
     Reference    McSherry, Talwar 2007; bounded range: Dong, Durfee, Rogers 2020.
     """
     if int(masses.max()) * masses.size >= 2**50:

@@ -30,6 +30,8 @@ class Entropy:
 
     def below(self, bound: int) -> int:
         """A uniform integer in [0, bound), by rejection."""
+        if bound < 1:
+            raise ValueError("there is no integer below 0 to draw")
         width = (bound - 1).bit_length()
         while True:
             drawn = self.bits(width)

@@ -284,7 +284,12 @@ class Ledger:
         return str(row[0][0])
 
     def account(self, name: str) -> Account:
-        rows = self._read("SELECT name, allotment, revoked, spent FROM accounts WHERE name = ?", (name,))
+        """An analyst's account; DATASET is the data set's own."""
+        rows = (
+            []
+            if not name.isprintable()
+            else self._read("SELECT name, allotment, revoked, spent FROM accounts WHERE name = ?", (name,))
+        )
         if not rows:
             raise RequestError(f"The owner has granted nothing to {name!r}.")
         return _account(rows[0])

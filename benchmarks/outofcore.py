@@ -1,0 +1,132 @@
+"""One tree level over a Parquet file of 1e8 rows through the DuckDB engine, with memory capped, beside hand-written SQL.
+
+The file (14 attributes and a class, generated once into benchmarks/cache) is counted in 32 cells for every attribute by
+class. `over_handwritten` is the ratio of median seconds of the engine to those of a query that a person who knows the data
+would write for the same level: raw texts grouped as they are, numeric columns divided, one CASE for the cells.
+"""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from dpmine.engines.duckdb import DuckDBEngine, DuckDBTable
+from dpmine.expressions import AttributeKey, Bins, Group, Groups
+from dpmine.frames import FileSource
+from dpmine.queries import LEAF, Rules, Split
+from dpmine.resolution import resolve_cells, resolve_key
+from dpmine.schema import Schema
+from harness import arguments, finish, interleaved, median, say
+
+CACHE = Path(__file__).resolve().parent / "cache"
+CATEGORIES = [9, 16, 7, 15, 6, 5, 2, 42]
+RANGES = [80, 1_500_000, 20, 100_000, 5_000, 100]
+MEMORY = "2GB"
+RUNS = 3
+
+
+def main() -> None:
+    args = arguments(__doc__ or "", ["ours", "handwritten"])
+    rows = 10_000_000 if args.quick else 100_000_000
+    path = generated(rows)
+    table = DuckDBTable(schema(rows), FileSource(path, keep_in_files=True, memory_limit=MEMORY))
+    cells = resolve_cells((), rules(), table.schema)
+    target = resolve_key(AttributeKey("class"), table.schema)
+    names = [attribute.name for attribute in table.schema.attributes if attribute.name != "class"]
+    groups = [(target, resolve_key(AttributeKey(name), table.schema)) for name in names]
+    engine = DuckDBEngine(table, b"benchmark")
+    query = handwritten(path)
+    connection = duckdb.connect()
+    connection.execute(f"SET memory_limit = '{MEMORY}'")
+
+    def ours() -> Any:
+        table.cache.clear()
+        return engine.counts(cells, groups)
+
+    same = sum(int(counts.sum()) for counts in ours()) == sum(row[-1] for row in connection.execute(query).fetchall())
+    seconds = interleaved(RUNS, ours=ours, handwritten=lambda: connection.execute(query).fetchnumpy())
+    say(", ".join(f"{name} {median(times):.1f} s" for name, times in seconds.items()))
+    finish(
+        {
+            "rows": rows,
+            "cells": 32,
+            "runs": RUNS,
+            "memory_limit": MEMORY,
+            "peak_resident_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
+            "same_totals": same,
+            "seconds": {name: round(median(times), 2) for name, times in seconds.items()},
+            "over_handwritten": round(median(seconds["ours"]) / median(seconds["handwritten"]), 3),
+        }
+    )
+
+
+def generated(rows: int) -> Path:
+    path = CACHE / f"generated-{rows:.0e}.parquet"
+    if not path.exists():
+        CACHE.mkdir(exist_ok=True)
+        say(f"Generating {rows:.0e} rows into {path.name} ...")
+        texts = [f"'value ' || CAST(floor(random() * {size}) AS INT) AS n{i}" for i, size in enumerate(CATEGORIES)]
+        numbers = [f"CAST(floor(random() * {size}) AS INT) AS x{i}" for i, size in enumerate(RANGES)]
+        columns = ", ".join([*texts, *numbers, "CASE WHEN random() < 0.25 THEN 'yes' ELSE 'no' END AS class"])
+        connection = duckdb.connect()
+        connection.execute(f"SET memory_limit = '{MEMORY}'")
+        connection.execute("SET preserve_insertion_order = false")
+        part = path.with_suffix(".part")
+        connection.execute(f"COPY (SELECT {columns} FROM range({rows})) TO '{part}' (FORMAT parquet)")
+        part.rename(path)
+    return path
+
+
+def step(size: int) -> int:
+    return max(size // 64, 1)
+
+
+def schema(rows: int) -> Schema:
+    lines = ['name = "generated"', f"rows_at_most = {rows}", 'class = "class"']
+    for i, size in enumerate(CATEGORIES):
+        listed = ", ".join(f'"value {k}"' for k in range(size))
+        lines += [f"[attributes.n{i}]", 'kind = "nominal"', f"categories = [{listed}]"]
+    for i, size in enumerate(RANGES):
+        lines += [f"[attributes.x{i}]", 'kind = "numeric"', "low = 0", f"high = {size - 1}", f"step = {step(size)}"]
+    lines += ["[attributes.class]", 'kind = "nominal"', 'categories = ["no", "yes"]']
+    return Schema.from_toml("\n".join(lines))
+
+
+# The tree of 32 cells: at each level one attribute, nominal ones by a set of values, numeric ones at a cut.
+LEVELS: list[tuple[str, str]] = [("x0", "40"), ("n0", "0 1 2 3"), ("x5", "48"), ("n3", "1 4 7 9"), ("x2", "10")]
+
+
+def rules(level: int = 0) -> Rules:
+    if level == len(LEVELS):
+        return LEAF
+    name, what = LEVELS[level]
+    below = rules(level + 1)
+    if name.startswith("x"):
+        return Split(Bins(name, (what,)), (below, below))
+    group = Group("some", tuple(f"value {k}" for k in what.split()))
+    return Split(Groups(name, (group,)), (below, below))
+
+
+def handwritten(path: Path) -> str:
+    def case(level: int, first: int) -> str:
+        if level == len(LEVELS):
+            return str(first)
+        name, what = LEVELS[level]
+        listed = ", ".join(f"'value {k}'" for k in what.split())
+        test = f"{name} < {what}" if name.startswith("x") else f"{name} IN ({listed})"
+        half = 2 ** (len(LEVELS) - level - 1)
+        return f"CASE WHEN {test} THEN {case(level + 1, first)} ELSE {case(level + 1, first + half)} END"
+
+    texts = [f"n{i}" for i in range(len(CATEGORIES))]
+    bins = [f"b{i}" for i in range(len(RANGES))]
+    divided = ", ".join(f"x{i} // {step(size)} AS b{i}" for i, size in enumerate(RANGES))
+    sets = ", ".join(f"(cell, class, {name})" for name in [*texts, *bins])
+    inner = f"SELECT class, {', '.join(texts)}, {divided}, {case(0, 0)} AS cell FROM read_parquet('{path}')"
+    return f"SELECT cell, class, {', '.join([*texts, *bins])}, count(*) FROM ({inner}) GROUP BY GROUPING SETS ({sets})"
+
+
+if __name__ == "__main__":
+    main()

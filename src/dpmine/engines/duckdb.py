@@ -1,0 +1,230 @@
+"""The DuckDB engine: exact counts over CSV and Parquet files that need not fit into memory.
+
+Rows stay in their files. Each question is one query that encodes the columns it needs by the schema's public rules, in SQL
+that gives the same integers as the memory engine, and counts them by grouping sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from dpmine.engines.cache import Cache, cached_counts
+from dpmine.engines.encoding import ENCODING
+from dpmine.engines.sql import CountQuery, call, element
+from dpmine.errors import DataError
+from dpmine.frames import NUMBER_OF_TEXT, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, FileSource, text_of_value
+from dpmine.resolution import Cells, RowKey, count_leaves
+from dpmine.schema import ItemList, Nominal, Numeric, Schema
+
+Integers = NDArray[np.int64]
+
+WHITE_SPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
+
+
+@dataclass(eq=False)
+class DuckDBTable:
+    """A table in files, with one SQL expression for the code of each attribute."""
+
+    schema: Schema
+    source: FileSource
+    encoding: str = field(init=False)
+    cache: Cache = field(default_factory=Cache)
+    coded: exp.Select = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.encoding = f"{self.source.kind}-{ENCODING}"
+        missing = [attribute.name for attribute in self.schema.attributes if attribute.name not in self.source.columns]
+        if missing:
+            raise DataError(f"The table has no column {missing[0]!r}, which the schema describes.")
+        self.source.register("rows_of_files")
+        encoder = _Encoder(self.source)
+        codes = [encoder.code(attribute, place) for place, attribute in enumerate(self.schema.attributes)]
+        singles = [code for code, a in zip(codes, self.schema.attributes, strict=True) if not isinstance(a, ItemList)]
+        lists = [code for code, a in zip(codes, self.schema.attributes, strict=True) if isinstance(a, ItemList)]
+        names = [(code, f"a{place}") for place, code in enumerate(singles)]
+        names += [(code, f"l{place}") for place, code in enumerate(lists)]
+        self.coded = exp.select(*(exp.alias_(code, name) for code, name in names)).from_("rows_of_files")
+
+
+class DuckDBEngine:
+    """Exact counts over a table in files."""
+
+    def __init__(self, table: DuckDBTable, split_key: bytes) -> None:
+        self._table = table
+        self._split_key = split_key
+
+    def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
+        """For each group of keys the exact row counts, of shape [cells, *key sizes]."""
+        return cached_counts(self._table.cache, self._split_key, cells, groups, self._count)
+
+    def _count(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
+        select, keys = CountQuery(self._table.schema, self._split_key).counts(cells, groups)
+        text = select.with_("coded", as_=self._table.coded).sql(dialect="duckdb")
+        rows = self._table.source.cursor().execute(text).fetchnumpy()
+        counted = {name: np.ma.getdata(column) for name, column in rows.items()}
+        empty = {name: np.ma.getmaskarray(column) for name, column in rows.items()}
+        found = []
+        for group in groups:
+            names = [f"k{keys.index(key)}" for key in group]
+            others = [f"k{place}" for place in range(len(keys)) if f"k{place}" not in names]
+            mine = np.ones(len(counted["n"]), dtype=bool)
+            for name in names:
+                mine &= ~empty[name]
+            for name in others:
+                mine &= empty[name]
+            shape = (count_leaves(cells.rules), *(key.size for key in group))
+            counts = np.zeros(shape, dtype=np.int64)
+            place = tuple(counted[name][mine].astype(np.intp) for name in ("cell", *names))
+            np.add.at(counts, place, counted["n"][mine].astype(np.int64))
+            found.append(counts)
+        return found
+
+
+class _Encoder:
+    """The code of each attribute as SQL over the files' columns, which go by their place (c0, c1, ...)."""
+
+    def __init__(self, source: FileSource) -> None:
+        self._source = source
+
+    def code(self, attribute: Nominal | Numeric | ItemList, place: int) -> exp.Expression:
+        column = exp.column(f"c{self._source.columns.index(attribute.name)}")
+        kind = self._source.column_type(attribute.name)
+        if isinstance(attribute, Nominal):
+            return self._category(attribute, column, kind, f"category_{place}")
+        if isinstance(attribute, Numeric):
+            return _grid_code(attribute, self._number(column, kind, attribute.name))
+        return self._items(attribute, column, kind, f"category_{place}")
+
+    def _text(self, column: exp.Expression, kind: str, name: str) -> exp.Expression:
+        if kind == "BOOLEAN":
+            return _over(TEXT_OF_BOOLEAN, column)
+        if kind == "VARCHAR" or kind in WHOLE_NUMBERS:
+            return _cast(column, "VARCHAR")
+        raise _unread(name, kind)
+
+    def _number(self, column: exp.Expression, kind: str, name: str) -> exp.Expression:
+        if kind == "VARCHAR":
+            return _over(NUMBER_OF_TEXT, column)
+        if kind in ("BOOLEAN", "FLOAT", "DOUBLE", *WHOLE_NUMBERS):
+            return _cast(column, "DOUBLE")
+        raise _unread(name, kind)
+
+    def _category(self, attribute: Nominal, column: exp.Expression, kind: str, type_name: str) -> exp.Expression:
+        if kind in ("FLOAT", "DOUBLE"):
+            code = _float_code(attribute, _cast(column, "DOUBLE"))
+        else:
+            self._source.create_enum(type_name, attribute.categories)
+            code = _enum_code(self._text(column, kind, attribute.name), type_name)
+        return _cast(exp.Coalesce(this=code, expressions=[_number(attribute.other_code)]), _smallest(attribute.size))
+
+    def _items(self, attribute: ItemList, column: exp.Expression, kind: str, type_name: str) -> exp.Expression:
+        """The codes of the first `at_most` known items."""
+        self._source.create_enum(type_name, attribute.items)
+        if kind == "VARCHAR":
+            texts = _pieces(column, attribute.separator)
+        elif kind.removesuffix("[]") in ("VARCHAR", *WHOLE_NUMBERS) and kind.endswith("[]"):
+            texts = _cast(column, "VARCHAR[]")
+        else:
+            raise _unread(attribute.name, kind)
+        each = exp.Lambda(this=_enum_code(exp.column("x"), type_name), expressions=[exp.to_identifier("x")])
+        known = exp.Lambda(
+            this=exp.not_(exp.Is(this=exp.column("y"), expression=exp.null())), expressions=[exp.to_identifier("y")]
+        )
+        codes = call("list_filter", call("list_transform", texts, each), known)
+        first = call("list_slice", codes, _number(1), _number(attribute.at_most))
+        return exp.Coalesce(this=first, expressions=[exp.Array(expressions=[])])
+
+
+def _over(fixed: str, column: exp.Expression) -> exp.Expression:
+    """One of our fixed expressions over c, for this column."""
+    tree = exp.condition(fixed, dialect="duckdb")
+    return tree.transform(lambda node: column.copy() if isinstance(node, exp.Column) else node)
+
+
+def _pieces(text: exp.Expression, separator: str) -> exp.Expression:
+    """Text cut at the separator, each piece trimmed of Python's white space; empty pieces match no item."""
+    trimmed = exp.Lambda(this=call("trim", exp.column("x"), _written(WHITE_SPACE)), expressions=[exp.to_identifier("x")])
+    return call("list_transform", call("string_split", text, _written(separator)), trimmed)
+
+
+def _written(text: str) -> exp.Expression:
+    """A text spelled by its code points, so that it does not become SQL text."""
+    return call("concat", *(call("chr", _number(ord(letter))) for letter in text))
+
+
+def _unread(name: str, kind: str) -> DataError:
+    return DataError(
+        f"The DuckDB engine cannot read column {name!r} of type {kind}. Use engine='memory', or cast the column."
+    )
+
+
+def _enum_code(text: exp.Expression, type_name: str) -> exp.Expression:
+    """The place of a text in an enumeration; NULL where it has none."""
+    member = exp.TryCast(this=text, to=exp.DataType.build(type_name, udt=True))
+    return call("enum_code", member)
+
+
+def _float_code(attribute: Nominal, number: exp.Expression) -> exp.Expression:
+    """Categories as the doubles whose text they are."""
+    case = exp.Case(this=number)
+    for code, category in enumerate(attribute.categories):
+        try:
+            value = float(category)
+        except ValueError:
+            continue
+        if text_of_value(value) == category:
+            case = case.when(_double(value), _number(code))
+    return case if case.args.get("ifs") else exp.null()
+
+
+def _grid_code(attribute: Numeric, number: exp.Expression) -> exp.Expression:
+    """The largest grid point <= number, clamped: by whole numbers where the grid is whole, else corrected by comparing."""
+    low, step, size = attribute.low, attribute.step, attribute.size
+    clamped = exp.Greatest(
+        this=exp.Least(this=number, expressions=[_double(attribute.edges[-1])]), expressions=[_double(attribute.edges[0])]
+    )
+    if low == low.to_integral_value() and step == step.to_integral_value():
+        whole = _cast(exp.Floor(this=clamped), "BIGINT")
+        above = exp.paren(exp.Sub(this=whole, expression=exp.paren(_number(int(low)))))
+        code: exp.Expression = exp.IntDiv(this=above, expression=_number(int(step)))
+    else:
+        code = _corrected(attribute, clamped)
+    missing = exp.or_(exp.Is(this=number.copy(), expression=exp.null()), call("isnan", number.copy()))
+    return _cast(exp.Case().when(missing, _number(attribute.other_code)).else_(code), _smallest(size))
+
+
+def _corrected(attribute: Numeric, clamped: exp.Expression) -> exp.Expression:
+    """Division of doubles is off by at most one place; the grid's own edges decide."""
+    size = attribute.size
+    above = exp.paren(exp.Sub(this=clamped, expression=_double(attribute.edges[0])))
+    guess = _cast(exp.Floor(this=exp.Div(this=above, expression=_double(float(attribute.step)))), "BIGINT")
+    inside = exp.Greatest(this=exp.Least(this=guess, expressions=[_number(size - 1)]), expressions=[_number(0)])
+    edges = exp.paren(exp.Array(expressions=[_double(edge) for edge in [*attribute.edges, float("inf")]]))
+
+    def edge(shift: int) -> exp.Expression:
+        return element(edges.copy(), exp.paren(exp.Add(this=exp.paren(inside.copy()), expression=_number(shift))))
+
+    too_high = exp.Case().when(exp.LT(this=clamped.copy(), expression=edge(0)), _number(1)).else_(_number(0))
+    too_low = exp.Case().when(exp.GTE(this=clamped.copy(), expression=edge(1)), _number(1)).else_(_number(0))
+    return exp.Add(this=exp.Sub(this=inside, expression=exp.paren(too_high)), expression=exp.paren(too_low))
+
+
+def _cast(item: exp.Expression, to: str) -> exp.Expression:
+    return exp.cast(item, to, dialect="duckdb")
+
+
+def _number(number: int) -> exp.Expression:
+    return exp.Literal.number(number)
+
+
+def _double(number: float) -> exp.Expression:
+    return _cast(exp.Literal.string(repr(float(number))), "DOUBLE")
+
+
+def _smallest(size: int) -> str:
+    return "UTINYINT" if size <= 2**8 else "USMALLINT" if size <= 2**16 else "UINTEGER"

@@ -1,0 +1,265 @@
+"""SQL for exact counts, as SQLGlot expressions over a relation of integer codes.
+
+The relation `coded` has one integer column for each attribute (a0, a1, ...), one list of item codes for each list attribute
+(l0, l1, ...) and, where parts are asked for, the row's number among identical rows. Every name and constant in the SQL is
+ours or an integer: no text of an analyst or an owner ever becomes SQL text.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from dpmine.engines.hashing import PRIME, item_numbers, multipliers, part_ends
+from dpmine.resolution import (
+    All,
+    Any_,
+    Branch,
+    Cells,
+    Enter,
+    HashedPart,
+    Holds,
+    InCodes,
+    Keep,
+    Negation,
+    Recode,
+    RowKey,
+    RowRules,
+    RowTest,
+    Tested,
+    count_leaves,
+)
+from dpmine.schema import ItemList, Schema
+
+FEW_RUNS = 8  # more runs than this are looked up in an array
+OCCURRENCE = "occurrence"
+
+
+class CountQuery:
+    """Builds the query for counts by groups of keys in the cells of a view."""
+
+    def __init__(self, schema: Schema, split_key: bytes) -> None:
+        self._schema = schema
+        self._split_key = split_key
+        singles = [a.name for a in schema.attributes if not isinstance(a, ItemList)]
+        lists = [a.name for a in schema.attributes if isinstance(a, ItemList)]
+        self._columns = {name: f"a{place}" for place, name in enumerate(singles)}
+        self._lists = {name: f"l{place}" for place, name in enumerate(lists)}
+        self._hashes: dict[str, str] = {}
+
+    def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> tuple[exp.Select, list[RowKey]]:
+        """`SELECT cell, k0, k1, ..., count(*)` by grouping sets, and the key behind each k."""
+        keys = list({key: None for group in groups for key in group})
+        place = {key: f"k{number}" for number, key in enumerate(keys)}
+        source = self._with_parts([*keys, *_keys_of(cells)])
+        inner = exp.select(exp.alias_(self._cell(cells.rules, 0), "cell"))
+        for key in keys:
+            inner = inner.select(exp.alias_(self._key(key), place[key]))
+        inner = inner.from_(source)
+        for step in cells.steps:
+            inner = inner.where(self._step(step))
+        # The same keys in another order are one set: asked twice, every row would be counted twice.
+        distinct = {frozenset(group): tuple(dict.fromkeys(group)) for group in groups}
+        sets = [
+            exp.Tuple(expressions=[exp.column("cell"), *(exp.column(place[key]) for key in group)])
+            for group in distinct.values()
+        ]
+        outer = exp.select(
+            "cell", *(exp.column(name) for name in place.values()), exp.alias_(exp.Count(this=exp.Star()), "n")
+        )
+        outer = outer.from_(inner.subquery("celled"))
+        outer.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+        return outer, keys
+
+    # -- rows -------------------------------------------------------------------------------------------------------
+
+    def _step(self, step: object) -> exp.Expression:
+        if isinstance(step, Keep):
+            return self._test(step.test)
+        assert isinstance(step, Enter)
+        return exp.EQ(this=exp.paren(self._key(step.key)), expression=_int(step.index))
+
+    def _cell(self, rules: RowRules | None, first: int) -> exp.Expression:
+        """The number of the row's leaf, counted from `first`."""
+        if rules is None:
+            return _int(first)
+        assert isinstance(rules, Branch)
+        key = self._key(rules.key)
+        if all(child is None for child in rules.children):
+            return exp.Add(this=exp.paren(key), expression=_int(first)) if first else key
+        if len(rules.children) == 1:
+            return self._cell(rules.children[0], first)
+        case = exp.Case(this=exp.paren(key))
+        for label, child in enumerate(rules.children):
+            leaf = self._cell(child, first)
+            case = case.when(_int(label), leaf) if label < len(rules.children) - 1 else case.else_(leaf)
+            first += count_leaves(child)
+        return case
+
+    def _key(self, key: RowKey) -> exp.Expression:
+        if isinstance(key, Recode):
+            return _lookup(exp.column(self._columns[key.attribute]), key.runs)
+        if isinstance(key, Tested):
+            return exp.Case().when(self._test(key.test), _int(1)).else_(_int(0))
+        assert isinstance(key, HashedPart)
+        return self._part(key)
+
+    def _test(self, test: RowTest) -> exp.Expression:
+        if isinstance(test, InCodes):
+            column = exp.column(self._columns[test.attribute])
+            size = self._schema.single(test.attribute).size
+            return _any([_between(column, low, high, size) for low, high in test.ranges])
+        if isinstance(test, Holds):
+            held = exp.column(self._lists[test.attribute])
+            return _all([exp.ArrayContains(this=held, expression=_int(item)) for item in test.items])
+        if isinstance(test, Negation):
+            return exp.not_(exp.paren(self._test(test.part)))
+        assert isinstance(test, (All, Any_))
+        parts = [self._test(part) for part in test.parts]
+        return _all(parts) if isinstance(test, All) else _any(parts)
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _with_parts(self, keys: Sequence[RowKey]) -> exp.Expression:
+        """The relation of codes with a column of hashes for each split that the query reads, one round a layer."""
+        salts = {key.salt: None for key in keys if isinstance(key, HashedPart)}
+        relation: exp.Expression = exp.to_table("coded")
+        if not salts:
+            return relation
+        everything = [exp.column(name) for name in (*self._columns.values(), *self._lists.values())]
+        number = exp.Window(this=exp.RowNumber(), partition_by=everything)
+        relation = _layer(relation, {OCCURRENCE: _minus_one(number)})
+        self._hashes = {salt: f"h{place}" for place, salt in enumerate(salts)}
+        rounds = {salt: self._drawn(salt)[:3] for salt in salts}
+        relation = _layer(relation, {f"{self._hashes[salt]}r0": self._sum(salt) for salt in salts})
+        for turn in range(3):
+            stirred = {}
+            for salt, name in self._hashes.items():
+                before, factor = exp.column(f"{name}r{turn}"), _int(rounds[salt][turn])
+                stirred[f"{name}r{turn + 1}"] = _mod(_add(_times(before, _mod(_add(before.copy(), factor))), factor.copy()))
+            relation = _layer(relation, stirred)
+        return relation
+
+    def _drawn(self, salt: str) -> list[int]:
+        return multipliers(self._split_key, salt, 5 + len(self._columns) + len(self._lists))
+
+    def _sum(self, salt: str) -> exp.Expression:
+        """The same integers as in `hashing.row_parts`, before the rounds."""
+        drawn = self._drawn(salt)
+        numbers: list[exp.Expression] = [exp.column(name) for name in self._columns.values()]
+        numbers += [self._item_sum(attribute, name, drawn[:3]) for attribute, name in self._lists.items()]
+        hashed: exp.Expression = _int(drawn[4])
+        for number, factor in zip(numbers, drawn[5:], strict=True):
+            hashed = _mod(_add(hashed, _times(_add(_big(number), _int(1)), _int(factor))))
+        place = _add(_mod(_big(exp.column(OCCURRENCE))), _int(1))
+        return _mod(_add(hashed, _times(place, _int(drawn[3]))))
+
+    def _part(self, key: HashedPart) -> exp.Expression:
+        hashed = exp.column(f"{self._hashes[key.salt]}r3")
+        case = exp.Case()
+        for part, end in enumerate(part_ends(key.weights)):
+            case = case.when(exp.LT(this=hashed.copy(), expression=_int(end)), _int(part))
+        return case.else_(_int(len(key.weights) - 1))
+
+    def _item_sum(self, attribute: str, name: str, rounds: list[int]) -> exp.Expression:
+        listed = self._schema.attribute(attribute)
+        assert isinstance(listed, ItemList)
+        stirred = _array(item_numbers(len(listed.items), rounds))
+        item = element(stirred, exp.column("x"))
+        each = exp.Lambda(this=item, expressions=[exp.to_identifier("x")])
+        total = call("list_sum", call("list_transform", exp.column(name), each))
+        return _mod(_big(exp.Coalesce(this=total, expressions=[_int(0)])))
+
+
+def _keys_of(cells: Cells) -> list[RowKey]:
+    """Every key that the cells of a query read."""
+    keys = [step.key for step in cells.steps if isinstance(step, Enter)]
+    waiting = [cells.rules]
+    while waiting:
+        rules = waiting.pop()
+        if isinstance(rules, Branch):
+            keys.append(rules.key)
+            waiting.extend(rules.children)
+    return keys
+
+
+def _layer(relation: exp.Expression, columns: dict[str, exp.Expression]) -> exp.Expression:
+    """The relation with more columns."""
+    select = exp.select("*", *(exp.alias_(item, name) for name, item in columns.items())).from_(relation)
+    return select.subquery("layer")
+
+
+def _minus_one(number: exp.Expression) -> exp.Expression:
+    return exp.Sub(this=number, expression=_int(1))
+
+
+def _lookup(column: exp.Expression, runs: tuple[tuple[int, int], ...]) -> exp.Expression:
+    """The value of the run that the column's code lies in; no runs: the code itself."""
+    if not runs:
+        return column
+    if len(runs) > FEW_RUNS:
+        table: list[int] = []
+        for (_, item), (after, _) in itertools.pairwise(runs):
+            table += [item] * (after - len(table))
+        last_start, last_item = runs[-1]
+        # Codes from the last run on are clamped to its first place.
+        clamped = exp.Least(this=column, expressions=[_int(last_start)])
+        return element(_array([*table, last_item]), clamped)
+    case = exp.Case()
+    for (_, item), (after, _) in itertools.pairwise(runs):
+        case = case.when(exp.LT(this=column.copy(), expression=_int(after)), _int(item))
+    return case.else_(_int(runs[-1][1])) if len(runs) > 1 else _int(runs[0][1])
+
+
+def _between(column: exp.Expression, low: int, high: int, size: int) -> exp.Expression:
+    """low <= column < high, without the comparisons that always hold."""
+    parts: list[exp.Expression] = []
+    if low > 0:
+        parts.append(exp.GTE(this=column.copy(), expression=_int(low)))
+    if high < size:
+        parts.append(exp.LT(this=column.copy(), expression=_int(high)))
+    return _all(parts)
+
+
+def _all(parts: Sequence[exp.Expression]) -> exp.Expression:
+    return exp.paren(exp.and_(*parts)) if parts else exp.true()
+
+
+def _any(parts: Sequence[exp.Expression]) -> exp.Expression:
+    return exp.paren(exp.or_(*parts)) if parts else exp.false()
+
+
+def _int(number: int) -> exp.Expression:
+    return exp.Literal.number(number) if number >= 0 else exp.paren(exp.Literal.number(number))
+
+
+def call(name: str, *arguments: exp.Expression) -> exp.Expression:
+    """A function of the engine, by its own name."""
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def element(array: exp.Expression, place: exp.Expression) -> exp.Expression:
+    """The element at a place counted from 0. We say that we count from 1: SQLGlot shifts only where it knows the type."""
+    return exp.Bracket(this=array, expressions=[_add(place, _int(1))], offset=1)
+
+
+def _array(numbers: Sequence[int]) -> exp.Expression:
+    return exp.paren(exp.Array(expressions=[_int(number) for number in numbers]))
+
+
+def _big(number: exp.Expression) -> exp.Expression:
+    return exp.cast(number, "BIGINT")
+
+
+def _add(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    return exp.paren(exp.Add(this=left, expression=right))
+
+
+def _times(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    return exp.paren(exp.Mul(this=left, expression=right))
+
+
+def _mod(number: exp.Expression) -> exp.Expression:
+    return exp.paren(exp.Mod(this=number, expression=_int(PRIME)))
