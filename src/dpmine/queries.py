@@ -137,6 +137,87 @@ class Histogram(Question):
             raise RequestError("A histogram needs at least one key.")
 
 
+@value("moments")
+class Moments(Question):
+    """Sums of powers of a numeric attribute's values, each clamped to the public grid, with discrete Laplace noise.
+
+    Values are whole multiples of the grid's unit. `powers` are the sums asked for: (1,) the sum, (0, 1) what a mean needs,
+    (0, 1, 2) what a variance needs. With `centred`, values are taken relative to the middle of the grid, which makes the
+    sums' sensitivities smaller. A row changes the sum of power k by at most the largest absolute value to the power k, and
+    each sum is paid by its own share of epsilon.
+    """
+
+    attribute: str
+    powers: tuple[int, ...]
+    centred: bool
+
+    def __post_init__(self) -> None:
+        if self.powers not in ((1,), (0, 1), (0, 1, 2)):
+            raise RequestError("Moments are asked as (1,), (0, 1) or (0, 1, 2).")
+
+    def grid(self, schema: Schema) -> ValueGrid:
+        attribute = schema.single(self.attribute)
+        if not isinstance(attribute, Numeric):
+            raise RequestError(f"{self.attribute!r} is not numeric, so its values have no sum.")
+        return ValueGrid.of(attribute, centred=self.centred)
+
+
+@dataclass(frozen=True)
+class ValueGrid:
+    """The values of a numeric attribute as integers: code c stands for (first + step * c) * unit + centre."""
+
+    first: int
+    step: int
+    size: int
+    unit: Fraction
+    centre: Fraction
+
+    @classmethod
+    def of(cls, attribute: Numeric, *, centred: bool) -> ValueGrid:
+        low, step = Fraction(attribute.low), Fraction(attribute.step)
+        unit = Fraction(
+            math.gcd(low.numerator * step.denominator, step.numerator * low.denominator), low.denominator * step.denominator
+        )
+        first, width = int(low / unit), int(step / unit)
+        middle = first + width * ((attribute.size - 1) // 2) if centred else 0
+        return cls(first - middle, width, attribute.size, unit, middle * unit)
+
+    @property
+    def last(self) -> int:
+        return self.first + self.step * (self.size - 1)
+
+    @property
+    def largest(self) -> int:
+        """The largest absolute value: by how much one row can change the sum."""
+        return max(abs(self.first), abs(self.last), 1)
+
+    def sensitivity(self, power: int) -> int:
+        return int(self.largest**power)
+
+
+def shares(units: int, parts: int) -> tuple[int, ...]:
+    """Whole units as evenly as possible, adding up exactly."""
+    return tuple(units // parts + (place < units % parts) for place in range(parts))
+
+
+@value("quantile")
+class Quantile(Question):
+    """A grid point at or near the quantile of order numerator / denominator, by the exponential mechanism.
+
+    The score of a point is minus how many rows (times the denominator) it is away from being that quantile.
+    """
+
+    attribute: str
+    numerator: int
+    denominator: int
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.numerator <= self.denominator <= 1000 and self.denominator > 0):
+            raise RequestError("A quantile's order is between 0 and 1, with at most 3 decimals.")
+        if math.gcd(self.numerator, self.denominator) != 1:
+            raise RequestError("A quantile's order must be a fraction in lowest terms.")
+
+
 class Choice(Question):
     """One candidate chosen privately in each cell. `mechanism` and `calibration` say how."""
 
@@ -348,7 +429,7 @@ class Preview:
     expected_error: str
 
     def __str__(self) -> str:
-        paid = "free: it is already answered" if self.cached else f"costs epsilon {self.cost}"
+        paid = "is free: it is already answered" if self.cached else f"costs epsilon {self.cost}"
         return f"This query {paid}; epsilon {self.remaining} remains. {self.expected_error}"
 
 

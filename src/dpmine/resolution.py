@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import math
 
+from dpmine.epsilon import UNITS
 from dpmine.errors import ExpressionError, RequestError
 from dpmine.expressions import (
     And,
@@ -40,7 +41,9 @@ from dpmine.queries import (
     ChooseSplit,
     Count,
     Histogram,
+    Moments,
     Multiway,
+    Quantile,
     Query,
     Question,
     Rules,
@@ -51,7 +54,7 @@ from dpmine.queries import (
     Thresholds,
     Where,
 )
-from dpmine.schema import Nominal, Schema
+from dpmine.schema import Nominal, Numeric, Schema
 from dpmine.values import canonical, value
 
 # -- resolved predicates and keys --------------------------------------------------------------------------------------
@@ -182,6 +185,24 @@ class Counts(RowQuestion):
         return math.prod(key.size for key in self.keys)
 
 
+@value("power-sums")
+class PowerSums(RowQuestion):
+    """Sums of (first + step * code)^power over the rows of each cell."""
+
+    key: RowKey
+    first: int
+    step: int
+    powers: tuple[int, ...]
+    sensitivities: tuple[int, ...]
+
+
+@value("best-rank")
+class BestRank(RowQuestion):
+    key: RowKey
+    numerator: int
+    denominator: int
+
+
 @value("best-label")
 class BestLabel(RowQuestion):
     key: RowKey
@@ -273,6 +294,8 @@ def resolve(query: Query, schema: Schema) -> Plan:
     units = query.epsilon_units(leaves)
     question = resolver.question(query.question, leaves)
     _check_size(question, leaves)
+    if isinstance(question, PowerSums):
+        _check_scale(question, min(paid for paid in units if paid))
     return Plan(Cells(steps, rules), question, units, schema.fingerprint)
 
 
@@ -295,7 +318,7 @@ def _check_size(question: RowQuestion, leaves: int) -> None:
         counts = leaves * question.bins
         if counts > MOST_NUMBERS:
             raise RequestError(f"This query asks for {counts} counts; one answer holds {MOST_NUMBERS}. Use coarser keys.")
-    elif isinstance(question, BestLabel):
+    elif isinstance(question, (BestLabel, BestRank, PowerSums)):
         counts = leaves * question.key.size
     else:
         assert isinstance(question, BestSplit)
@@ -307,6 +330,13 @@ def _check_size(question: RowQuestion, leaves: int) -> None:
         counts = question.target.size * max(leaves * sum(key.size for key in keys), min(leaves, CELLS_AT_ONCE) * most)
     if counts > MOST_COUNTS:
         raise RequestError(f"This query needs {counts} counts; at most {MOST_COUNTS} fit one query. Use coarser keys.")
+
+
+def _check_scale(question: PowerSums, units: int) -> None:
+    """Refuse noise that would not fit 64 bits."""
+    share = units // len(question.powers)
+    if share < 1 or max(question.sensitivities) * UNITS > share * 2**50:
+        raise RequestError("Epsilon is too small for this question: the noise would not fit 64 bits.")
 
 
 class _Resolver:
@@ -346,6 +376,11 @@ class _Resolver:
             return Counts(())
         if isinstance(question, Histogram):
             return Counts(tuple(self.key(key) for key in question.keys))
+        if isinstance(question, Moments):
+            return self.moments(question)
+        if isinstance(question, Quantile):
+            self.numeric(question.attribute)
+            return BestRank(self.key(AttributeKey(question.attribute)), question.numerator, question.denominator)
         if isinstance(question, ChooseLabel):
             return BestLabel(self.key(question.key), question.mechanism, question.calibration)
         assert isinstance(question, ChooseSplit)
@@ -360,6 +395,18 @@ class _Resolver:
                 raise RequestError(f"There is no candidate to choose from in cell {cell}.")
         bound = self._schema.rows_at_most if question.score == "infogain" else 0  # other scores need no bound
         return BestSplit(target, families, question.score, bound, question.mechanism, question.calibration)
+
+    def moments(self, question: Moments) -> PowerSums:
+        grid = question.grid(self._schema)
+        sensitivities = tuple(grid.sensitivity(power) for power in question.powers)
+        if max(sensitivities) >= 2**30:  # times fewer than 2^31 rows: every exact sum stays below 2^61
+            raise RequestError(f"The values of {question.attribute!r} are too large for exact sums. Use a coarser step.")
+        key = self.key(AttributeKey(question.attribute))
+        return PowerSums(key, grid.first, grid.step, question.powers, sensitivities)
+
+    def numeric(self, name: str) -> None:
+        if not isinstance(self._schema.single(name), Numeric):
+            raise RequestError(f"{name!r} is not numeric, so it has no quantiles.")
 
     def family(self, family: Splits) -> RowSplits:
         if isinstance(family, Multiway):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Key
-from dpmine.queries import Interval, Reply, noise_deviation, noise_half_width
+from dpmine.queries import Interval, Reply, ValueGrid, noise_deviation, noise_half_width
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,19 @@ class NoisyHistogram:
         """Label (or tuple of labels) to noisy count."""
         return {labels if len(labels) > 1 else labels[0]: count for labels, count in self.items()}
 
-    def to_frame(self) -> Any:
-        """A pandas frame with one row for each combination of labels."""
+    def to_frame(self, *, wide: bool = False) -> Any:
+        """A pandas frame with one row for each combination of labels; `wide` lays the last key out as columns."""
         try:
             import pandas as pd
         except ImportError:
             raise RequestError("to_frame needs pandas. Run: pip install pandas; or use to_dict.") from None
         rows = [(*labels, count) for labels, count in self.items()]
-        return pd.DataFrame(rows, columns=[*self.titles, "noisy_count"])
+        if not wide:
+            return pd.DataFrame(rows, columns=[*self.titles, "noisy_count"])
+        if len(self.titles) != 2:
+            raise RequestError("Only a histogram by two keys can be laid out as a table.")
+        index, columns = (pd.Index(known, name=title) for known, title in zip(self.labels, self.titles, strict=True))
+        return pd.DataFrame(self.counts, index=index, columns=columns)
 
     @property
     def standard_deviation(self) -> float:
@@ -119,6 +124,113 @@ class NoisyHistogram:
             lines.append("  ".join(label.ljust(width) for label in labels) + f"  {count:>11}")
         lines.append(f"Each +- {noise_half_width(self.scale, 0.95)} (95 %), epsilon {self.receipt.epsilon}.")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number computed from noisy sums, with an interval that holds the clamped truth with the stated confidence.
+
+    Values outside the attribute's public bounds were clamped to them, and floored to the grid, before anything was summed.
+    """
+
+    what: str
+    value: float
+    low: float
+    high: float
+    confidence: float
+    note: str
+    receipt: Receipt
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        shown = f"{self.what} about {self.value:.6g}, {self.low:.6g} to {self.high:.6g} ({self.confidence:.0%})"
+        return shown + (f"; {self.note}" if self.note else "") + f", epsilon {self.receipt.epsilon}"
+
+
+@dataclass(frozen=True)
+class NoisyMoments:
+    """Noisy sums of powers of one attribute: what sums, means and variances are computed from, for free."""
+
+    grid: ValueGrid
+    powers: tuple[int, ...]
+    sums: tuple[int, ...]
+    scales: tuple[Fraction, ...]
+    receipt: Receipt
+
+    def _span(self, power: int, confidence: float) -> tuple[int, int, int]:
+        """A noisy sum and the ends of its interval; all intervals together hold with the stated confidence."""
+        place = self.powers.index(power)
+        half = noise_half_width(self.scales[place], 1 - (1 - confidence) / len(self.powers))
+        return self.sums[place], self.sums[place] - half, self.sums[place] + half
+
+    def total(self, confidence: float = 0.95) -> Estimate:
+        """The sum of the clamped values."""
+        unit = float(self.grid.unit)
+        value, low, high = (number * unit for number in self._span(1, confidence))
+        return Estimate("sum", value, low, high, confidence, "", self.receipt)
+
+    def mean(self, confidence: float = 0.95) -> Estimate:
+        """The mean of the clamped values; the middle of the grid where there are too few rows to tell."""
+        value, low, high, note = self._mean_in_units(confidence)
+        value, low, high = (float(self.grid.centre + Fraction(end) * self.grid.unit) for end in (value, low, high))
+        return Estimate("mean", value, low, high, confidence, note, self.receipt)
+
+    def _mean_in_units(self, confidence: float) -> tuple[float, float, float, str]:
+        rows, few, many = self._span(0, confidence)
+        total, low, high = self._span(1, confidence)
+        bottom, top = self.grid.first, self.grid.last
+        if few < 1:
+            return (
+                float(_clamped(total / max(rows, 1), bottom, top)),
+                bottom,
+                top,
+                "too few rows to say more than the bounds",
+            )
+        ends = [end / number for end in (low, high) for number in (few, many)]
+        note = "" if bottom <= total / max(rows, 1) <= top else "clamped to the attribute's bounds"
+        mean = _clamped(total / max(rows, 1), bottom, top)
+        return mean, _clamped(min(ends), bottom, top), _clamped(max(ends), bottom, top), note
+
+    def variance(self, confidence: float = 0.95) -> Estimate:
+        """The variance (over n) of the clamped values."""
+        rows, few, many = self._span(0, confidence)
+        squares, low_squares, high_squares = self._span(2, confidence)
+        mean, low_mean, high_mean, note = self._mean_in_units(confidence)
+        most = ((self.grid.last - self.grid.first) / 2) ** 2
+        value = _clamped(squares / max(rows, 1) - mean**2, 0, most)
+        if few < 1:
+            low, high = 0.0, most
+        else:
+            nearest = _clamped(0, low_mean, high_mean)
+            low = _clamped(min(low_squares / few, low_squares / many) - max(low_mean**2, high_mean**2), 0, most)
+            high = _clamped(max(high_squares / few, high_squares / many) - nearest**2, 0, most)
+        unit = float(self.grid.unit) ** 2
+        return Estimate("variance", value * unit, low * unit, high * unit, confidence, note, self.receipt)
+
+
+def _clamped(number: float, low: float, high: float) -> float:
+    return min(max(number, low), high)
+
+
+@dataclass(frozen=True)
+class ChosenPoint:
+    """A grid point chosen privately at or near a quantile."""
+
+    value: float
+    order: Fraction
+    rows_away: float
+    receipt: Receipt
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        return (
+            f"quantile {float(self.order):g} about {self.value:g} (within {self.rows_away:.3g} rows of it in 95 % of the "
+            f"cases), epsilon {self.receipt.epsilon}"
+        )
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ spends takes `epsilon` and, with `dry_run=True`, says cost and expected error in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
-from math import gcd
-from typing import Any, Literal, Protocol, TypeVar, overload
+from fractions import Fraction
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 
@@ -25,8 +26,10 @@ from dpmine.queries import (
     Count,
     Histogram,
     Leaf,
+    Moments,
     Multiway,
     Preview,
+    Quantile,
     Query,
     Question,
     Reply,
@@ -37,8 +40,19 @@ from dpmine.queries import (
     View,
     Where,
     leaf_paths,
+    noise_scale,
+    shares,
 )
-from dpmine.results import ChosenLabel, ChosenSplit, NoisyCount, NoisyHistogram, Receipt
+from dpmine.results import (
+    ChosenLabel,
+    ChosenPoint,
+    ChosenSplit,
+    Estimate,
+    NoisyCount,
+    NoisyHistogram,
+    NoisyMoments,
+    Receipt,
+)
 from dpmine.schema import Numeric, Schema
 from dpmine.statements import Statement
 
@@ -47,7 +61,7 @@ Amounts = Amount | Sequence[Amount]
 """One epsilon for all cells, or one for each."""
 Keyed = str | Column | Key | Predicate
 CellCandidates = Keyed | Sequence[Keyed | Splits] | Sequence[Sequence[Keyed | Splits]]
-T = TypeVar("T")
+LOWEST, HIGHEST = "0.005", "0.995"
 
 
 class Executor(Protocol):
@@ -179,6 +193,96 @@ class PrivateTable:
             return self._executor.preview(query)
         return self._histograms_of(keys, self._executor.answer(query, key=request_key))
 
+    def crosstab(self, rows: Keyed, columns: Keyed, *, epsilon: Amount, request_key: str | None = None) -> NoisyHistogram:
+        """The histogram by two keys; `to_frame(wide=True)` lays it out as a table."""
+        return self.histogram(rows, columns, epsilon=epsilon, request_key=request_key)
+
+    @overload
+    def sum(
+        self, column: str, *, epsilon: Amount, dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> Estimate: ...
+    @overload
+    def sum(self, column: str, *, epsilon: Amount, dry_run: Literal[True]) -> Preview: ...
+    def sum(
+        self, column: str, *, epsilon: Amount, dry_run: bool = False, request_key: str | None = None
+    ) -> Estimate | Preview:
+        """The sum of a numeric column, clamped to its public bounds and floored to its grid."""
+        asked = self._moments(Moments(column, (1,), centred=False), epsilon, dry_run, request_key)
+        return asked if isinstance(asked, Preview) else asked.total()
+
+    @overload
+    def mean(
+        self, column: str, *, epsilon: Amount, dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> Estimate: ...
+    @overload
+    def mean(self, column: str, *, epsilon: Amount, dry_run: Literal[True]) -> Preview: ...
+    def mean(
+        self, column: str, *, epsilon: Amount, dry_run: bool = False, request_key: str | None = None
+    ) -> Estimate | Preview:
+        """The mean of a numeric column, from a noisy count and a noisy sum around the middle of the grid."""
+        asked = self._moments(Moments(column, (0, 1), centred=True), epsilon, dry_run, request_key)
+        return asked if isinstance(asked, Preview) else asked.mean()
+
+    @overload
+    def variance(
+        self, column: str, *, epsilon: Amount, dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> Estimate: ...
+    @overload
+    def variance(self, column: str, *, epsilon: Amount, dry_run: Literal[True]) -> Preview: ...
+    def variance(
+        self, column: str, *, epsilon: Amount, dry_run: bool = False, request_key: str | None = None
+    ) -> Estimate | Preview:
+        """The variance of a numeric column, from a noisy count, sum and sum of squares."""
+        asked = self._moments(Moments(column, (0, 1, 2), centred=True), epsilon, dry_run, request_key)
+        return asked if isinstance(asked, Preview) else asked.variance()
+
+    @overload
+    def quantile(
+        self,
+        column: str,
+        order: float | str | Decimal,
+        *,
+        epsilon: Amount,
+        dry_run: Literal[False] = ...,
+        request_key: str | None = ...,
+    ) -> ChosenPoint: ...
+    @overload
+    def quantile(self, column: str, order: float | str | Decimal, *, epsilon: Amount, dry_run: Literal[True]) -> Preview: ...
+    def quantile(
+        self,
+        column: str,
+        order: float | str | Decimal,
+        *,
+        epsilon: Amount,
+        dry_run: bool = False,
+        request_key: str | None = None,
+    ) -> ChosenPoint | Preview:
+        """A grid point at or near the quantile of that order (0.5 is the median), chosen privately."""
+        self._without_cells("quantile")
+        fraction = _order(order)
+        query = self._query(Quantile(column, fraction.numerator, fraction.denominator), epsilon)
+        if dry_run:
+            return self._executor.preview(query)
+        reply = self._executor.answer(query, key=request_key)
+        (chosen,) = reply.answer.numbers[0] or ()
+        attribute = self.schema.single(column)
+        assert isinstance(attribute, Numeric)
+        per_row = reply.answer.sensitivity / fraction.denominator / float(reply.answer.epsilon[0])
+        away = per_row * (math.log(attribute.size) + math.log(20))
+        return ChosenPoint(float(attribute.point(chosen)), fraction, away, Receipt.of(reply, 0))
+
+    def median(self, column: str, *, epsilon: Amount, request_key: str | None = None) -> ChosenPoint:
+        """A grid point at or near the median, chosen privately."""
+        return self.quantile(column, "0.5", epsilon=epsilon, request_key=request_key)
+
+    def min(self, column: str, *, epsilon: Amount, request_key: str | None = None) -> ChosenPoint:
+        """The 0.5 % quantile: the true minimum is one row's value, which no private answer may follow."""
+        return self.quantile(column, LOWEST, epsilon=epsilon, request_key=request_key)
+
+    def max(self, column: str, *, epsilon: Amount, request_key: str | None = None) -> ChosenPoint:
+        """The 99.5 % quantile: the true maximum is one row's value, which no private answer may follow."""
+        return self.quantile(column, HIGHEST, epsilon=epsilon, request_key=request_key)
+
     @overload
     def choose(
         self,
@@ -293,6 +397,19 @@ class PrivateTable:
             amounts = (Epsilon.parse(epsilon),)  # type: ignore[arg-type]
         return Query(self._view, self._rules, question, amounts)
 
+    def _moments(self, question: Moments, epsilon: Amount, dry_run: bool, request_key: str | None) -> NoisyMoments | Preview:
+        self._without_cells("sums")
+        grid = question.grid(self.schema)
+        query = self._query(question, epsilon)
+        if dry_run:
+            return self._executor.preview(query)
+        reply = self._executor.answer(query, key=request_key)
+        paid = shares(reply.answer.epsilon[0].units, len(question.powers))
+        scales = tuple(
+            noise_scale(grid.sensitivity(power), Epsilon(share)) for power, share in zip(question.powers, paid, strict=True)
+        )
+        return NoisyMoments(grid, question.powers, reply.answer.numbers[0] or (), scales, Receipt.of(reply, 0))
+
     def _histogram(self, by: tuple[Keyed, ...], epsilon: Amounts) -> tuple[tuple[Key, ...], Query]:
         keys = tuple(key_of(item) for item in by)
         return keys, self._query(Histogram(keys), epsilon)
@@ -380,6 +497,16 @@ def _candidate(families: tuple[Splits, ...], index: int, schema: Schema) -> tupl
     raise RequestError("The answer names a candidate that was not asked for.")
 
 
+def _order(order: float | str | Decimal) -> Fraction:
+    try:
+        fraction = Fraction(Decimal(str(order)))
+    except (InvalidOperation, ValueError, OverflowError):
+        fraction = Fraction(-1)
+    if not 0 <= fraction <= 1 or 1000 % fraction.denominator:
+        raise RequestError(f"A quantile's order is between 0 and 1, with at most 3 decimals. Got {order!r} instead.")
+    return fraction
+
+
 def _shares(test: float | str | Decimal) -> tuple[int, int]:
     try:
         share = Decimal(str(test))
@@ -388,5 +515,5 @@ def _shares(test: float | str | Decimal) -> tuple[int, int]:
     parts = int((share * 1_000_000).to_integral_value(ROUND_HALF_EVEN)) if share.is_finite() else 0
     if not 0 < parts < 1_000_000:
         raise RequestError(f"'test' must be a share between 0 and 1. Got {test!r} instead.")
-    common = gcd(parts, 1_000_000)
+    common = math.gcd(parts, 1_000_000)
     return (1_000_000 - parts) // common, parts // common

@@ -200,3 +200,117 @@ def choose(
         else:
             out.print(escaped(str(chosen)))
             out.print(f"Epsilon {private.remaining()} remains.")
+
+
+Column = Annotated[str, typer.Option("--column", help="The numeric column.", metavar="NAME")]
+
+
+def _ask_number(
+    what: str,
+    file: Path,
+    schema: Path,
+    column: str,
+    epsilon: str,
+    where: str | None,
+    analyst: str,
+    ledger: Path | None,
+    version: str,
+    dry_run: bool,
+    as_json: bool,
+    **more: Any,
+) -> None:
+    """Ask for one number of a column and show it with its interval."""
+    with one_sentence_errors(), closing(open_data(file, schema, ledger, version)) as data:
+        private = _table(data, analyst, where)
+        method = getattr(private, what)
+        if dry_run:
+            _show_preview(method(column, **more, epsilon=epsilon, dry_run=True), as_json)
+            return
+        answer = method(column, **more, epsilon=epsilon)
+        if as_json:
+            names = ("value", "low", "high", "confidence", "note", "rows_away")
+            form = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
+            print_json({**form, **_receipt(answer.receipt, private.remaining())})
+        else:
+            out.print(f"{escaped(str(answer))}. Epsilon {private.remaining()} remains.")
+
+
+@app.command()
+def sum(  # noqa: A001 (the name users type)
+    file: Data,
+    schema: SchemaFile,
+    column: Column,
+    epsilon: Budget,
+    where: Condition = None,
+    analyst: Analyst = "owner",
+    ledger: LedgerFile = None,
+    version: Version = "1",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Sum a numeric column, clamped to its public bounds, with noise.
+
+    Example: dpmine query sum patients.parquet --schema patients.toml --column age --epsilon 0.1
+    """
+    _ask_number("sum", file, schema, column, epsilon, where, analyst, ledger, version, dry_run, as_json)
+
+
+@app.command()
+def mean(
+    file: Data,
+    schema: SchemaFile,
+    column: Column,
+    epsilon: Budget,
+    where: Condition = None,
+    analyst: Analyst = "owner",
+    ledger: LedgerFile = None,
+    version: Version = "1",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """The mean of a numeric column, clamped to its public bounds, with noise.
+
+    Example: dpmine query mean patients.parquet --schema patients.toml --column age --epsilon 0.1
+    """
+    _ask_number("mean", file, schema, column, epsilon, where, analyst, ledger, version, dry_run, as_json)
+
+
+@app.command()
+def variance(
+    file: Data,
+    schema: SchemaFile,
+    column: Column,
+    epsilon: Budget,
+    where: Condition = None,
+    analyst: Analyst = "owner",
+    ledger: LedgerFile = None,
+    version: Version = "1",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """The variance of a numeric column, clamped to its public bounds, with noise.
+
+    Example: dpmine query variance patients.parquet --schema patients.toml --column age --epsilon 0.1
+    """
+    _ask_number("variance", file, schema, column, epsilon, where, analyst, ledger, version, dry_run, as_json)
+
+
+@app.command()
+def quantile(
+    file: Data,
+    schema: SchemaFile,
+    column: Column,
+    epsilon: Budget,
+    order: Annotated[str, typer.Option(help="Between 0 and 1; 0.5 is the median.", metavar="SHARE")] = "0.5",
+    where: Condition = None,
+    analyst: Analyst = "owner",
+    ledger: LedgerFile = None,
+    version: Version = "1",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """A point at or near a quantile of a numeric column, chosen privately.
+
+    Example: dpmine query quantile patients.parquet --schema patients.toml --column age --order 0.9 --epsilon 0.1
+    """
+    _ask_number("quantile", file, schema, column, epsilon, where, analyst, ledger, version, dry_run, as_json, order=order)

@@ -26,11 +26,12 @@ from dpmine.kernel.ledger import Ledger, Request, Reservation, Stored
 from dpmine.kernel.noise import ExactNoise, Integers, NoiseSource, add_noise
 from dpmine.kernel.odometer import charge_of, root_node
 from dpmine.kernel.replay import DATASET
-from dpmine.kernel.scores import Score, multiway_scores, score_named, subset_scores, threshold_scores
-from dpmine.queries import Answer, Preview, Query, Reply, noise_deviation, noise_half_width, noise_scale
+from dpmine.kernel.scores import RankScore, Score, multiway_scores, score_named, subset_scores, threshold_scores
+from dpmine.queries import Answer, Preview, Query, Reply, noise_deviation, noise_half_width, noise_scale, shares
 from dpmine.resolution import (
     CELLS_AT_ONCE,
     BestLabel,
+    BestRank,
     BestSplit,
     ByLabel,
     BySubset,
@@ -38,6 +39,7 @@ from dpmine.resolution import (
     Cells,
     Counts,
     Plan,
+    PowerSums,
     RowKey,
     RowSplits,
     resolve,
@@ -130,6 +132,10 @@ class Kernel:
         question = plan.question
         if isinstance(question, Counts):
             return Answer(self._noisy_counts(plan, question), epsilon, 1)
+        if isinstance(question, PowerSums):
+            return Answer(self._noisy_sums(plan, question), epsilon, max(question.sensitivities))
+        if isinstance(question, BestRank):
+            return Answer(self._best_ranks(plan, question), epsilon, RankScore(*_order(question)).range)
         if isinstance(question, BestLabel):
             return Answer(self._best_labels(plan, question), epsilon, 1)
         assert isinstance(question, BestSplit)
@@ -149,6 +155,34 @@ class Kernel:
             for cell, row in zip(asked, noisy_counts.tolist(), strict=True):
                 numbers[cell] = tuple(row)
         return tuple(numbers)
+
+    def _noisy_sums(self, plan: Plan, question: PowerSums) -> tuple[tuple[int, ...] | None, ...]:
+        """Exact sums of powers from the counts of every grid point, then noise for each power's own share of epsilon."""
+        (exact_counts,) = self._engine.counts(plan.cells, [(question.key,)])
+        codes = np.arange(question.key.size, dtype=np.int64)
+        values = question.first + question.step * codes  # powers are below 2^30, sums over fewer than 2^31 rows below 2^61
+        numbers: list[tuple[int, ...] | None] = []
+        for cell, units in enumerate(plan.units):
+            if not units:
+                numbers.append(None)
+                continue
+            noisy = []
+            paid = shares(units, len(question.powers))
+            for power, sensitivity, share in zip(question.powers, question.sensitivities, paid, strict=True):
+                exact_sum = np.array([np.sum(exact_counts[cell] * values**power)], dtype=np.int64)
+                noisy.append(int(add_noise(exact_sum, self._noise, noise_scale(sensitivity, Epsilon(share)))[0]))
+            numbers.append(tuple(noisy))
+        return tuple(numbers)
+
+    def _best_ranks(self, plan: Plan, question: BestRank) -> tuple[tuple[int, ...] | None, ...]:
+        (exact_counts,) = self._engine.counts(plan.cells, [(question.key,)])
+        score = RankScore(*_order(question))
+        masses = np.ones(question.key.size, dtype=np.int64)
+        rate_of_one = Fraction(1, UNITS * score.range)
+        return tuple(
+            (exponential(self._entropy, score.of(exact_counts[cell]), masses, rate=units * rate_of_one),) if units else None
+            for cell, units in enumerate(plan.units)
+        )
 
     def _best_labels(self, plan: Plan, question: BestLabel) -> tuple[tuple[int, ...] | None, ...]:
         (exact_counts,) = self._engine.counts(plan.cells, [(question.key,)])
@@ -215,6 +249,10 @@ class _BlockScores:
         return self._done[name]
 
 
+def _order(question: BestRank) -> tuple[int, int]:
+    return question.numerator, question.denominator
+
+
 def family_masses(family: RowSplits) -> Integers:
     """The base measure: public, the same for every family in all, even within it (up to rounding, which is public too)."""
     return np.full(family.candidates, FAMILY_MASS // family.candidates, dtype=np.int64)
@@ -237,6 +275,11 @@ def describe(plan: Plan) -> str:
         if not question.keys:
             return "count" + where
         return "histogram by " + ", ".join(_key_name(key) for key in question.keys) + where
+    if isinstance(question, PowerSums):
+        names = {(1,): "sum", (0, 1): "mean", (0, 1, 2): "variance"}
+        return f"{names[question.powers]} of {_key_name(question.key)}" + where
+    if isinstance(question, BestRank):
+        return f"quantile {question.numerator}/{question.denominator} of {_key_name(question.key)}" + where
     if isinstance(question, BestLabel):
         return f"choice of the most frequent {_key_name(question.key)}" + where
     assert isinstance(question, BestSplit)
@@ -258,6 +301,12 @@ def expected_error(plan: Plan) -> str:
         return (
             f"{each} will be off by {noise_deviation(scale):.3g} (standard deviation), within {width} in 95 % of the cases."
         )
+    if isinstance(question, PowerSums):
+        return _expected_error_of_sums(question, smallest)
+    if isinstance(question, BestRank):
+        away = 2 * max(question.numerator, question.denominator - question.numerator) / question.denominator
+        loss = away / float(smallest) * (math.log(question.key.size) + math.log(20))
+        return f"In 95 % of the cases the answer is at most {loss:.3g} rows away from being that quantile."
     if isinstance(question, BestLabel):
         candidates, scope, score = question.key.size, "rows", score_named("count", 0)
     else:
@@ -268,3 +317,12 @@ def expected_error(plan: Plan) -> str:
     range_in_units = score.range(question.calibration) / score.unit
     loss = range_in_units / float(smallest) * (math.log(candidates) + math.log(20))
     return f"In 95 % of the cases the choice is at most {loss:.3g} {scope} below the best."
+
+
+def _expected_error_of_sums(question: PowerSums, epsilon: Epsilon) -> str:
+    paid = shares(epsilon.units, len(question.powers))
+    names = {0: "count", 1: "sum", 2: "sum of squares"}
+    parts = []
+    for power, sensitivity, share in zip(question.powers, question.sensitivities, paid, strict=True):
+        parts.append(f"{names[power]} {noise_deviation(noise_scale(sensitivity, Epsilon(share))):.3g}")
+    return f"Standard deviations of the noise, in units of the grid: {', '.join(parts)}."

@@ -160,3 +160,31 @@ def subset_scores(score: Score, counts: Integers, members: NDArray[np.bool_]) ->
     total = counts.sum(axis=2)[:, None, :]
     result: Integers = score.branch(left) + score.branch(total - left)
     return result
+
+
+@dataclass(frozen=True)
+class RankScore:
+    """Minus how far a grid point is from being the quantile of order p/q, in rows times q.
+
+    With L and G the rows below and above the point and n all rows, the point is a p/q-quantile exactly if q L <= p n and
+    q G <= (q - p) n; d = max(0, q L - p n, q G - (q - p) n) measures by how much it is not. Adding a row below moves the
+    two terms by q - p and -(q - p), a row above by -p and p, a row at the point by -p and -(q - p): d moves by at most
+    m = max(p, q - p) either way, so R = 2 m (in rows: 2 max(tau, 1 - tau), 1 for the median).
+    """
+
+    numerator: int
+    denominator: int
+
+    @property
+    def range(self) -> int:
+        return 2 * max(self.numerator, self.denominator - self.numerator)
+
+    def of(self, counts: Integers) -> Integers:
+        """[codes] -> [codes]: the score of every grid point."""
+        p, q = self.numerator, self.denominator
+        up_to = np.cumsum(counts, dtype=np.int64)
+        rows = up_to[-1]
+        too_high = q * (up_to - counts) - p * rows
+        too_low = q * (rows - up_to) - (q - p) * rows
+        result: Integers = -np.maximum(0, np.maximum(too_high, too_low))
+        return result
