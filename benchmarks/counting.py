@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 import dpmine as dm
-from adult import CLASS, blown_up, encoded
+from adult import CLASS, encoded
+from dpmine.datasets import blown_up
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory import CHUNK, MemoryEngine
 from dpmine.queries import LEAF, Rules, split_leaf

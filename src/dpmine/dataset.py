@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.memory import MemoryEngine
+from dpmine.engines.persons import capped
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.frames import FileSource, open_source
@@ -75,7 +76,7 @@ def open_table(table: Any, schema: Schema, engine: str, memory_limit: str | None
 def engine_of(table: EncodedTable | DuckDBTable, split_key: bytes) -> Engine:
     """The engine that answers for an opened table."""
     if isinstance(table, EncodedTable):
-        return MemoryEngine(table, split_key)
+        return MemoryEngine(capped(table, split_key), split_key)
     from dpmine.engines.duckdb import DuckDBEngine
 
     return DuckDBEngine(table, split_key)
@@ -84,7 +85,13 @@ def engine_of(table: EncodedTable | DuckDBTable, split_key: bytes) -> Engine:
 def open_ledger(schema: Schema, ledger: str | Path | None, *, cap: Amount | None = None, create: bool = True) -> Ledger:
     """Open or make the ledger of a data set. It is bound to the name in the schema, not to a file name."""
     units = None if cap is None else Epsilon.parse(cap, name="cap").units
-    return Ledger(None if ledger is None else Path(ledger), dataset=schema.name, cap=units, create=create)
+    return Ledger(
+        None if ledger is None else Path(ledger),
+        dataset=schema.name,
+        cap=units,
+        neighbours=schema.unit.neighbours,
+        create=create,
+    )
 
 
 def default_ledger(table: str | Path, schema: Schema) -> Path:
@@ -184,6 +191,7 @@ def statement_of(ledger: Ledger, schema: Schema, version: str, analyst: str | No
         version=version,
         currency=ledger.fact("currency"),
         neighbours=ledger.fact("neighbours"),
+        unit=schema.unit.name,
         schema_drafted=schema.drafted or any(entry["drafted"] for entry in reserved),
         cap=Epsilon(whole.allotment),
         dataset_spent=Epsilon(whole.spent) if analyst is None else None,

@@ -221,6 +221,48 @@ Single = Nominal | Numeric
 
 
 @dataclass(frozen=True)
+class Unit:
+    """Whom the guarantee protects: one row, or one person named by a column, of whose rows at most `at_most` count.
+
+    Which of a person's rows count is settled once, before anything else, by a keyed hash of their values; rows that name no
+    person are left out.
+    """
+
+    column: str | None = None
+    at_most: int = 1
+
+    def __post_init__(self) -> None:
+        if self.column is None and self.at_most != 1:
+            raise SchemaError("A unit of one row has no 'at_most'. Name the column of the person.")
+        if not 1 <= self.at_most <= 1000:
+            raise SchemaError("The unit's 'at_most' must be between 1 and 1000 rows a person.")
+
+    @property
+    def name(self) -> str:
+        return "row" if self.column is None else "person"
+
+    @property
+    def neighbours(self) -> str:
+        """The neighbour relation, as ledgers state it."""
+        if self.column is None:
+            return "add or remove one row"
+        return f"add or remove one person, named by {self.column!r}, of whose rows at most {self.at_most} count"
+
+    @classmethod
+    def parse(cls, form: Any, where: str) -> Unit:
+        if form == "row":
+            return cls()
+        if isinstance(form, dict):
+            _only(form, {"column", "at_most"}, f"{where}: 'unit'")
+            return cls(_get(form, "column", str, f"{where}: 'unit'"), _get(form, "at_most", int, f"{where}: 'unit'"))
+        example = '{ column = "patient_id", at_most = 3 }'
+        raise SchemaError(f"{where}: 'unit' must be \"row\" or name persons: {example}. Got {form!r} instead.")
+
+    def form(self) -> Any:
+        return "row" if self.column is None else {"column": self.column, "at_most": self.at_most}
+
+
+@dataclass(frozen=True)
 class Schema:
     """The public facts about one table."""
 
@@ -229,7 +271,7 @@ class Schema:
     rows_at_most: int
     class_attribute: str | None = None
     drop: tuple[str, ...] = ()
-    unit: str = "row"
+    unit: Unit = Unit()
     drafted: bool = False
 
     def __post_init__(self) -> None:
@@ -242,8 +284,8 @@ class Schema:
             raise SchemaError("The schema describes an attribute twice.")
         if set(names) & set(self.drop):
             raise SchemaError("A dropped column cannot also be an attribute.")
-        if self.unit != "row":
-            raise SchemaError(f"The protected unit must be 'row'. Got {self.unit!r} instead.")
+        if self.unit.column in names:
+            raise SchemaError("The column that names persons cannot also be an attribute.")
         if not 1 <= self.rows_at_most <= MOST_ROWS:
             raise SchemaError(f"'rows_at_most' must be between 1 and {MOST_ROWS}.")
         if self.class_attribute is not None and not isinstance(self._by_name.get(self.class_attribute), Nominal):
@@ -252,7 +294,7 @@ class Schema:
     @property
     def rows_per_unit(self) -> int:
         """How many rows one protected unit may own: the stability of the source."""
-        return 1
+        return self.unit.at_most
 
     @cached_property
     def _by_name(self) -> dict[str, Attribute]:
@@ -287,7 +329,7 @@ class Schema:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of what the codes mean. Disjoint cells are only known disjoint under one meaning of the codes."""
-        form = {"attributes": [(a.name, a.form()) for a in self.attributes], "unit": self.unit}
+        form = {"attributes": [(a.name, a.form()) for a in self.attributes], "unit": self.unit.form()}
         text = json.dumps(form, sort_keys=True, default=lambda number: plain(number))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -326,14 +368,14 @@ class Schema:
             rows_at_most=_get(form, "rows_at_most", int, where),
             class_attribute=_get(form, "class", str, where) if "class" in form else None,
             drop=_texts(form.get("drop", []), f"{where}: 'drop'"),
-            unit=_get(form, "unit", str, where) if "unit" in form else "row",
+            unit=Unit.parse(form.get("unit", "row"), where),
             drafted=_get(form, "drafted", bool, where) if "drafted" in form else False,
         )
 
     def to_toml(self) -> str:
         import tomli_w
 
-        form: dict[str, Any] = {"name": self.name, "rows_at_most": self.rows_at_most, "unit": self.unit}
+        form: dict[str, Any] = {"name": self.name, "rows_at_most": self.rows_at_most, "unit": self.unit.form()}
         if self.class_attribute is not None:
             form["class"] = self.class_attribute
         if self.drop:

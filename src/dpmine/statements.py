@@ -37,6 +37,7 @@ class Statement:
     version: str
     currency: str
     neighbours: str
+    unit: str
     schema_drafted: bool
     cap: Epsilon
     dataset_spent: Epsilon | None
@@ -49,10 +50,12 @@ class Statement:
         spent = self.dataset_spent if self.dataset_spent is not None else self.allotments[0].spent
         whose = "All answers together are" if self.dataset_spent is not None else "The answers given to this analyst are"
         text = (
-            f"{whose} {spent}-differentially private (pure epsilon, delta 0) for adding or removing one row: no one row "
-            f"makes any outcome more than exp({spent}) times as likely. Changing a row's values counts as removing one row "
-            "and adding another, which costs twice."
+            f"{whose} {spent}-differentially private (pure epsilon, delta 0) for adding or removing one {self.unit}: no one "
+            f"{self.unit} makes any outcome more than exp({spent}) times as likely. Changing a {self.unit}'s values counts "
+            f"as removing one {self.unit} and adding another, which costs twice."
         )
+        if self.unit != "row":
+            text += f" Neighbours: {self.neighbours}."
         if self.schema_drafted:
             text += " A schema in use was drafted by looking at the data, outside this budget, which does not count that."
         return text

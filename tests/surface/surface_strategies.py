@@ -124,6 +124,7 @@ statements = st.builds(
     any_text,
     any_text,
     any_text,
+    any_text,
     st.booleans(),
     epsilons,
     st.none() | epsilons,

@@ -73,7 +73,7 @@ def test_what_is_left_out_of_the_toml_has_a_documented_default() -> None:
     assert ward == Nominal("ward", ("north", "south", "other"), other="other")
     assert age == Numeric("age", Decimal(0), Decimal(110), step=Decimal(1), missing=Decimal(0))
     assert history == ItemList("history", ("flu", "asthma"), 6, separator="|")
-    assert (schema.unit, schema.drafted, schema.class_attribute, schema.drop) == ("row", False, "ward", ("patient_id",))
+    assert (schema.unit.name, schema.drafted, schema.class_attribute, schema.drop) == ("row", False, "ward", ("patient_id",))
     assert schema.class_labels == ("north", "south", "other")
     assert schema.rows_per_unit == 1
 
@@ -189,8 +189,8 @@ def test_siblings_of_one_name_are_refused_because_toml_cannot_tell_them_apart() 
         (with_lines("rows_at_most = '1000'", instead_of="rows_at_most = 1000"), "whole number"),
         (with_lines("colour = 'red'"), "unknown key 'colour'"),
         (with_lines("drafted = 1"), "'drafted' must be true or false"),
-        (with_lines("unit = 'person'"), "must be 'row'"),
-        (with_lines("unit = 3"), "'unit' must be text"),
+        (with_lines("unit = 'person'"), 'must be "row" or name persons'),
+        (with_lines("unit = 3"), 'must be "row" or name persons'),
         (with_lines("drop = 'patient_id'", instead_of='drop = ["patient_id"]'), "list of texts"),
         (with_lines("drop = [1]", instead_of='drop = ["patient_id"]'), "list of texts"),
         (with_lines("drop = ['age']", instead_of='drop = ["patient_id"]'), "dropped column cannot also"),

@@ -48,6 +48,8 @@ class DuckDBTable:
         lists = [code for code, a in zip(codes, self.schema.attributes, strict=True) if isinstance(a, ItemList)]
         names = [(code, f"a{place}") for place, code in enumerate(singles)]
         names += [(code, f"l{place}") for place, code in enumerate(lists)]
+        if self.schema.unit.column is not None:
+            names.append((encoder.person(self.schema.unit.column), "person"))
         self.coded = exp.select(*(exp.alias_(code, name) for code, name in names)).from_("rows_of_files")
 
 
@@ -63,8 +65,14 @@ class DuckDBEngine:
         return cached_counts(self._table.cache, self._split_key, cells, groups, self._count)
 
     def _count(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
-        select, keys = CountQuery(self._table.schema, self._split_key).counts(cells, groups)
-        text = select.with_("coded", as_=self._table.coded).sql(dialect="duckdb")
+        query = CountQuery(self._table.schema, self._split_key)
+        select, keys = query.counts(cells, groups)
+        unit = self._table.schema.unit
+        if unit.column is not None:
+            select = select.with_("encoded", as_=self._table.coded).with_("coded", as_=query.capped(unit.at_most))
+        else:
+            select = select.with_("coded", as_=self._table.coded)
+        text = select.sql(dialect="duckdb")
         rows = self._table.source.cursor().execute(text).fetchnumpy()
         counted = {name: np.ma.getdata(column) for name, column in rows.items()}
         empty = {name: np.ma.getmaskarray(column) for name, column in rows.items()}
@@ -99,6 +107,13 @@ class _Encoder:
         if isinstance(attribute, Numeric):
             return _grid_code(attribute, self._number(column, kind, attribute.name))
         return self._items(attribute, column, kind, f"category_{place}")
+
+    def person(self, name: str) -> exp.Expression:
+        """The text that names a row's person; NULL where there is none."""
+        if name not in self._source.columns:
+            raise DataError(f"The table has no column {name!r}, which names the persons.")
+        column = exp.column(f"c{self._source.columns.index(name)}")
+        return self._text(column, self._source.column_type(name), name)
 
     def _text(self, column: exp.Expression, kind: str, name: str) -> exp.Expression:
         if kind == "BOOLEAN":

@@ -35,6 +35,8 @@ class EncodedTable:
     columns: dict[str, Codes]
     lists: dict[str, Lists]
     encoding: str
+    persons: NDArray[np.int64] | None = None
+    """The number of each row's person, -1 where it names none; None where the unit is a row, or persons are capped."""
     cache: Cache = field(default_factory=Cache)
 
     @property
@@ -102,7 +104,19 @@ def encode(source: Source, schema: Schema) -> EncodedTable:
             lists[attribute.name] = encode_lists(source.lists(attribute.name, attribute.separator), attribute)
     if source.rows > MOST_ROWS:
         raise DataError(f"The memory engine holds at most {MOST_ROWS} rows.")
-    return EncodedTable(schema, source.rows, columns, lists, f"{source.kind}-{ENCODING}")
+    persons = None if schema.unit.column is None else number_persons(source, schema.unit.column)
+    return EncodedTable(schema, source.rows, columns, lists, f"{source.kind}-{ENCODING}", persons)
+
+
+def number_persons(source: Source, column: str) -> NDArray[np.int64]:
+    """A number for each row that two rows share exactly if their texts name the same person; -1 for none."""
+    if column not in source.columns:
+        raise DataError(f"The table has no column {column!r}, which names the persons.")
+    numbers: dict[str, int] = {}
+    texts = source.texts(column)
+    return np.fromiter(
+        (-1 if text is None else numbers.setdefault(text, len(numbers)) for text in texts), np.int64, len(texts)
+    )
 
 
 def encode_nominal(source: Source, attribute: Nominal) -> Codes:

@@ -33,14 +33,24 @@ def multipliers(split_key: bytes, salt: str, count: int) -> list[int]:
 def row_parts(table: EncodedTable, split_key: bytes, salt: str, weights: tuple[int, ...]) -> NDArray[np.unsignedinteger]:
     """The part of every row, in shares proportional to the weights."""
     drawn = multipliers(split_key, salt, 5 + len(table.columns) + len(table.lists))
-    rounds, (shift, start), factors = drawn[:3], drawn[3:5], drawn[5:]
-    hashed = np.full(table.rows, start, dtype=np.int64)
+    hashed = (_content(table, drawn) + (table.occurrence % PRIME + 1) * drawn[3]) % PRIME
+    return np.searchsorted(part_ends(weights), _stirred(hashed, drawn[:3]), side="right").astype(smallest_type(len(weights)))
+
+
+def content_hashes(table: EncodedTable, split_key: bytes, salt: str) -> Integers:
+    """A hash of every row's values alone: identical rows share it."""
+    drawn = multipliers(split_key, salt, 5 + len(table.columns) + len(table.lists))
+    return _stirred(_content(table, drawn), drawn[:3])
+
+
+def _content(table: EncodedTable, drawn: list[int]) -> Integers:
+    """The keyed sum over a row's codes and lists, before the rounds: drawn holds 3 rounds, shift, start and the factors."""
+    hashed = np.full(table.rows, drawn[4], dtype=np.int64)
     codes = [column.astype(np.int64) for column in table.columns.values()]
-    sums = [_item_sums(column, table.rows, rounds) for column in table.lists.values()]
-    for numbers, factor in zip([*codes, *sums], factors, strict=True):
+    sums = [_item_sums(column, table.rows, drawn[:3]) for column in table.lists.values()]
+    for numbers, factor in zip([*codes, *sums], drawn[5:], strict=True):
         hashed = (hashed + (numbers + 1) * factor) % PRIME
-    hashed = (hashed + (table.occurrence % PRIME + 1) * shift) % PRIME
-    return np.searchsorted(part_ends(weights), _stirred(hashed, rounds), side="right").astype(smallest_type(len(weights)))
+    return hashed
 
 
 def part_ends(weights: tuple[int, ...]) -> list[int]:

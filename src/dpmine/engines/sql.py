@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dpmine.engines.hashing import PRIME, item_numbers, multipliers, part_ends
+from dpmine.engines.persons import SALT as PERSONS
 from dpmine.resolution import (
     All,
     Any_,
@@ -137,24 +138,44 @@ class CountQuery:
         for turn in range(3):
             stirred = {}
             for salt, name in self._hashes.items():
-                before, factor = exp.column(f"{name}r{turn}"), _int(rounds[salt][turn])
-                stirred[f"{name}r{turn + 1}"] = _mod(_add(_times(before, _mod(_add(before.copy(), factor))), factor.copy()))
+                stirred[f"{name}r{turn + 1}"] = _stirred(exp.column(f"{name}r{turn}"), rounds[salt][turn])
             relation = _layer(relation, stirred)
         return relation
+
+    def capped(self, at_most: int) -> exp.Select:
+        """The relation `coded` from `encoded`, which also names each row's person: as `persons.capped`, row for row."""
+        rounds = self._drawn(PERSONS)[:3]
+        relation = _layer(exp.to_table("encoded"), {"r0": self._content(PERSONS)})
+        for turn in range(3):
+            relation = _layer(relation, {f"r{turn + 1}": _stirred(exp.column(f"r{turn}"), rounds[turn])})
+        names = (*self._columns.values(), *self._lists.values())
+        order = [exp.Ordered(this=exp.column(name), nulls_first=False) for name in ("r3", *names)]
+        number = exp.Window(this=exp.RowNumber(), partition_by=[exp.column("person")], order=exp.Order(expressions=order))
+        ranked = _layer(relation, {"turn": number})
+        named = exp.not_(exp.Is(this=exp.column("person"), expression=exp.null()))
+        return (
+            exp.select(*(exp.column(name) for name in names))
+            .from_(ranked)
+            .where(exp.LTE(this=exp.column("turn"), expression=_int(at_most)))
+            .where(named)
+        )
 
     def _drawn(self, salt: str) -> list[int]:
         return multipliers(self._split_key, salt, 5 + len(self._columns) + len(self._lists))
 
     def _sum(self, salt: str) -> exp.Expression:
         """The same integers as in `hashing.row_parts`, before the rounds."""
+        place = _add(_mod(_big(exp.column(OCCURRENCE))), _int(1))
+        return _mod(_add(self._content(salt), _times(place, _int(self._drawn(salt)[3]))))
+
+    def _content(self, salt: str) -> exp.Expression:
         drawn = self._drawn(salt)
         numbers: list[exp.Expression] = [exp.column(name) for name in self._columns.values()]
         numbers += [self._item_sum(attribute, name, drawn[:3]) for attribute, name in self._lists.items()]
         hashed: exp.Expression = _int(drawn[4])
         for number, factor in zip(numbers, drawn[5:], strict=True):
             hashed = _mod(_add(hashed, _times(_add(_big(number), _int(1)), _int(factor))))
-        place = _add(_mod(_big(exp.column(OCCURRENCE))), _int(1))
-        return _mod(_add(hashed, _times(place, _int(drawn[3]))))
+        return hashed
 
     def _part(self, key: HashedPart) -> exp.Expression:
         hashed = exp.column(f"{self._hashes[key.salt]}r3")
@@ -171,6 +192,11 @@ class CountQuery:
         each = exp.Lambda(this=item, expressions=[exp.to_identifier("x")])
         total = call("list_sum", call("list_transform", exp.column(name), each))
         return _mod(_big(exp.Coalesce(this=total, expressions=[_int(0)])))
+
+
+def _stirred(before: exp.Expression, factor: int) -> exp.Expression:
+    """One round, as in `hashing._stirred`."""
+    return _mod(_add(_times(before, _mod(_add(before.copy(), _int(factor)))), _int(factor)))
 
 
 def _keys_of(cells: Cells) -> list[RowKey]:

@@ -105,11 +105,13 @@ class Ledger:
         *,
         dataset: str,
         cap: int | None,
+        neighbours: str = NEIGHBOURS,
         create: bool = True,
         checkpoint: Callable[[str], None] = lambda name: None,
     ) -> None:
         self.path = None if path is None else path.absolute()  # a later chdir must not move the anchor
         self._checkpoint = checkpoint
+        self._neighbours = neighbours
         self._anchor = None if self.path is None else Anchor(self.path)
         self._seen: Head | None = None
         self._anchored = -1  # every row up to this one is known to be covered by the anchor
@@ -175,7 +177,7 @@ class Ledger:
             "format": FORMAT,
             "dataset": dataset,
             "currency": CURRENCY,
-            "neighbours": NEIGHBOURS,
+            "neighbours": self._neighbours,
             "split_key": split_key,
         }
         if self._anchor is not None:
@@ -199,6 +201,8 @@ class Ledger:
         self._anchor_head(self._seen)  # a crash may have left the newest row without its line
         if self.fact("dataset") != dataset:
             raise LedgerError(f"This ledger belongs to the data set {self.fact('dataset')!r}, not to {dataset!r}.")
+        if self.fact("neighbours") != self._neighbours:
+            raise LedgerError(f"This ledger counts for {self.fact('neighbours')!r}; the schema says {self._neighbours!r}.")
         stated = self.account(DATASET).allotment
         if cap is not None and cap != stated:
             raise LedgerError(f"This ledger's cap is epsilon {format_units(stated)}, not {format_units(cap)}.")
