@@ -18,6 +18,7 @@ from dpmine.errors import (
 from dpmine.expression_text import parse_key, parse_predicate
 from dpmine.expressions import col
 from dpmine.queries import Leaf, Split, Subsets, Thresholds, one_versus_rest
+from dpmine.renewal import Renewal
 from dpmine.schema import ItemList, Nominal, Numeric, Schema
 from dpmine.tables import PrivateTable
 
@@ -39,6 +40,7 @@ __all__ = [
     "Nominal",
     "Numeric",
     "PrivateTable",
+    "Renewal",
     "RequestError",
     "RequestInProgress",
     "Schema",

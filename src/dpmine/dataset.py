@@ -17,6 +17,7 @@ from dpmine.kernel.ledger import Account, Ledger
 from dpmine.kernel.noise import NoiseSource
 from dpmine.kernel.replay import DATASET
 from dpmine.queries import Preview, Query, Reply
+from dpmine.renewal import Renewal
 from dpmine.schema import Schema
 from dpmine.statements import Allotment, Spending, Statement
 from dpmine.tables import PrivateTable
@@ -33,6 +34,7 @@ def open(  # noqa: A001 (dm.open is the name users type)
     schema: Schema | str | Path,
     ledger: str | Path | None = None,
     cap: Amount | None = None,
+    renewal: Renewal | None = None,
     version: str = "1",
     noise: str = "exact",
     engine: str = "memory",
@@ -44,6 +46,7 @@ def open(  # noqa: A001 (dm.open is the name users type)
     schema   the public facts: a Schema or its TOML file
     ledger   the ledger's file; None keeps it in memory, for this process only
     cap      the epsilon that all analysts together may ever spend; needed for a new ledger
+    renewal  how much the cap grows every so many days (`dm.Renewal.every(365, epsilon=1)`); stated once, with a new ledger
     version  the owner's label of this state of the data; another label is another root of the odometer, and roots add
     noise    "exact" (ours) or "opendp"
     engine   "memory" (rows encoded in memory) or "duckdb" (rows stay in their files, which may be larger than memory)
@@ -56,7 +59,7 @@ def open(  # noqa: A001 (dm.open is the name users type)
         raise RequestError("This table was encoded under another schema. Open it with the schema that it was encoded under.")
     source = noise_source(noise)
     opened = table if isinstance(table, EncodedTable) else open_table(table, facts, engine, memory_limit)
-    book = open_ledger(facts, ledger, cap=cap)
+    book = open_ledger(facts, ledger, cap=cap, renewal=renewal)
     return DataSet(opened, book, version=version, noise=source)
 
 
@@ -82,7 +85,14 @@ def engine_of(table: EncodedTable | DuckDBTable, split_key: bytes) -> Engine:
     return DuckDBEngine(table, split_key)
 
 
-def open_ledger(schema: Schema, ledger: str | Path | None, *, cap: Amount | None = None, create: bool = True) -> Ledger:
+def open_ledger(
+    schema: Schema,
+    ledger: str | Path | None,
+    *,
+    cap: Amount | None = None,
+    renewal: Renewal | None = None,
+    create: bool = True,
+) -> Ledger:
     """Open or make the ledger of a data set. It is bound to the name in the schema, not to a file name."""
     units = None if cap is None else Epsilon.parse(cap, name="cap").units
     return Ledger(
@@ -90,6 +100,7 @@ def open_ledger(schema: Schema, ledger: str | Path | None, *, cap: Amount | None
         dataset=schema.name,
         cap=units,
         neighbours=schema.unit.neighbours,
+        renewal=renewal,
         create=create,
     )
 
@@ -192,6 +203,7 @@ def statement_of(ledger: Ledger, schema: Schema, version: str, analyst: str | No
         currency=ledger.fact("currency"),
         neighbours=ledger.fact("neighbours"),
         unit=schema.unit.name,
+        renewal=ledger.fact("renewal"),
         schema_drafted=schema.drafted or any(entry["drafted"] for entry in reserved),
         cap=Epsilon(whole.allotment),
         dataset_spent=Epsilon(whole.spent) if analyst is None else None,

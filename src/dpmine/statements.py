@@ -38,6 +38,7 @@ class Statement:
     currency: str
     neighbours: str
     unit: str
+    renewal: str
     schema_drafted: bool
     cap: Epsilon
     dataset_spent: Epsilon | None
@@ -62,6 +63,8 @@ class Statement:
 
     def __str__(self) -> str:
         lines = [f"Data set {self.dataset!r}, version {self.version!r}. Cap over all analysts: epsilon {self.cap}."]
+        if self.renewal:
+            lines.append(f"The cap grows by {self.renewal}. What was spent does not fade: it adds up for ever.")
         if self.dataset_spent is not None:
             lines.append(f"Spent by all together: epsilon {self.dataset_spent}.")
         for one in self.allotments:

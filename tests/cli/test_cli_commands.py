@@ -105,7 +105,7 @@ def test_a_ledger_may_be_elsewhere(tmp_path: Path) -> None:
     elsewhere = tmp_path / "books" / "ledger.db"
     elsewhere.parent.mkdir()
     made = done_json(*hospital.of("budget", "init"), "--cap", 4, "--ledger", elsewhere)
-    assert made == {"ledger": str(elsewhere), "dataset": "patients", "cap": "4"}
+    assert made == {"ledger": str(elsewhere), "dataset": "patients", "cap": "4", "renewal": None}
     assert not hospital.ledger.exists()
     answer = done_json(*hospital.of("query", "count"), "--epsilon", "0.1", "--ledger", elsewhere)
     assert answer["remaining"] == "3.9"

@@ -125,6 +125,7 @@ statements = st.builds(
     any_text,
     any_text,
     any_text,
+    any_text,
     st.booleans(),
     epsilons,
     st.none() | epsilons,

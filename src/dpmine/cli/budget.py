@@ -37,6 +37,8 @@ def init(
     file: Data,
     schema: SchemaFile,
     cap: Annotated[str, typer.Option(help="The epsilon that all analysts together may ever spend.", metavar="EPS")],
+    renew: Annotated[str | None, typer.Option(help="Let the cap grow by this much ...", metavar="EPS")] = None,
+    every: Annotated[int, typer.Option(help="... every so many days.", metavar="DAYS")] = 365,
     ledger: LedgerFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,6 +49,7 @@ def init(
     from dpmine.dataset import open_ledger
     from dpmine.epsilon import Epsilon
     from dpmine.errors import DataError, RequestError
+    from dpmine.renewal import Renewal
     from dpmine.schema import Schema
 
     with one_sentence_errors():
@@ -57,10 +60,12 @@ def init(
         path = ledger_path(file, facts, ledger)
         if path.exists():
             raise RequestError(f"The ledger {str(path)!r} exists already. Look at it with: dpmine budget show.")
-        with closing(open_ledger(facts, path, cap=amount)) as book:
+        renewal = None if renew is None else Renewal.every(every, epsilon=renew)
+        with closing(open_ledger(facts, path, cap=amount, renewal=renewal)) as book:
             book.grant("owner", amount.units)
         if as_json:
-            print_json({"ledger": str(path), "dataset": facts.name, "cap": str(amount)})
+            grows = None if renewal is None else str(renewal)
+            print_json({"ledger": str(path), "dataset": facts.name, "cap": str(amount), "renewal": grows})
         else:
             out.print(f"Made the ledger {escaped(str(path))} of data set {facts.name!r} with cap epsilon {amount}.")
             out.print(f"Keep {escaped(path.name)} and {escaped(path.name)}.anchor together, and back up both.")

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from dpmine.kernel.chain import BEFORE_FIRST, Anchor, check_anchored, check_chai
 from dpmine.kernel.odometer import Charge, add_charge, nodes_of
 from dpmine.kernel.replay import DATASET, Replay, facts_digest
 from dpmine.queries import Head
+from dpmine.renewal import Renewal
 from dpmine.values import canonical_json
 
 FORMAT = "dpmine-ledger-1"
@@ -106,12 +107,14 @@ class Ledger:
         dataset: str,
         cap: int | None,
         neighbours: str = NEIGHBOURS,
+        renewal: Renewal | None = None,
         create: bool = True,
         checkpoint: Callable[[str], None] = lambda name: None,
     ) -> None:
         self.path = None if path is None else path.absolute()  # a later chdir must not move the anchor
         self._checkpoint = checkpoint
         self._neighbours = neighbours
+        self._renewal = renewal
         self._anchor = None if self.path is None else Anchor(self.path)
         self._seen: Head | None = None
         self._anchored = -1  # every row up to this one is known to be covered by the anchor
@@ -178,6 +181,7 @@ class Ledger:
             "dataset": dataset,
             "currency": CURRENCY,
             "neighbours": self._neighbours,
+            "renewal": str(self._renewal or ""),
             "split_key": split_key,
         }
         if self._anchor is not None:
@@ -203,7 +207,11 @@ class Ledger:
             raise LedgerError(f"This ledger belongs to the data set {self.fact('dataset')!r}, not to {dataset!r}.")
         if self.fact("neighbours") != self._neighbours:
             raise LedgerError(f"This ledger counts for {self.fact('neighbours')!r}; the schema says {self._neighbours!r}.")
-        stated = self.account(DATASET).allotment
+        stated_renewal = Renewal.parse(self.fact("renewal"))
+        if self._renewal is not None and self._renewal != stated_renewal:
+            raise LedgerError(f"This ledger's renewal is {stated_renewal or 'none'}, not {self._renewal}.")
+        self._renewal = stated_renewal
+        stated = self.account(DATASET).allotment - self._renewed()
         if cap is not None and cap != stated:
             raise LedgerError(f"This ledger's cap is epsilon {format_units(stated)}, not {format_units(cap)}.")
 
@@ -296,7 +304,21 @@ class Ledger:
         )
         if not rows:
             raise RequestError(f"The owner has granted nothing to {name!r}.")
-        return _account(rows[0])
+        return self._with_renewals(_account(rows[0]))
+
+    def _with_renewals(self, account: Account) -> Account:
+        """The data set's cap grows by what the owner's policy has added so far; allotments are the owner's to raise."""
+        if account.name != DATASET:
+            return account
+        return replace(account, allotment=account.allotment + self._renewed())
+
+    def _renewed(self) -> int:
+        if self._renewal is None:
+            return 0
+        last = self._read("SELECT entry FROM log ORDER BY sequence DESC LIMIT 1")
+        # A clock that was set back does not take renewals back that requests already relied on.
+        seen = datetime.fromisoformat(json.loads(last[0][0])["at"]) if last else datetime.now(UTC)
+        return self._renewal.added(max(seen, datetime.now(UTC)))
 
     def accounts(self) -> list[Account]:
         """The analysts' accounts by name; the data set's own is `account(DATASET)`."""
@@ -429,7 +451,7 @@ class Ledger:
 
     def _dataset_account(self, database: sqlite3.Connection) -> Account:
         query = "SELECT name, allotment, revoked, spent FROM accounts WHERE name = ?"
-        return _account(database.execute(query, (DATASET,)).fetchone())
+        return self._with_renewals(_account(database.execute(query, (DATASET,)).fetchone()))
 
     def _add_to_odometer(self, database: sqlite3.Connection, account: str, request: Request) -> int:
         totals = self._totals(database, account, request)
