@@ -12,8 +12,9 @@ from dpmine.engines.persons import capped
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.frames import FileSource, open_source
+from dpmine.kernel.accounts import Account
 from dpmine.kernel.door import Engine, Kernel
-from dpmine.kernel.ledger import Account, Ledger
+from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.noise import NoiseSource
 from dpmine.kernel.replay import DATASET
 from dpmine.queries import Preview, Query, Reply

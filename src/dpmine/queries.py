@@ -15,6 +15,7 @@ from fractions import Fraction
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Bins, Group, Groups, Key, Predicate
+from dpmine.intervals import noise_scale
 from dpmine.schema import Nominal, Numeric, Schema
 from dpmine.values import value
 
@@ -405,10 +406,6 @@ class Answer:
         return noise_scale(self.sensitivity, self.epsilon[cell])
 
 
-def noise_scale(sensitivity: int, epsilon: Epsilon) -> Fraction:
-    return sensitivity / epsilon.fraction
-
-
 @value("reply")
 class Reply:
     """What an executor hands back: the answer, what it cost the analyst, and the ledger's head at its row."""
@@ -431,37 +428,3 @@ class Preview:
     def __str__(self) -> str:
         paid = "is free: it is already answered" if self.cached else f"costs epsilon {self.cost}"
         return f"This query {paid}; epsilon {self.remaining} remains. {self.expected_error}"
-
-
-# -- the noise, seen from outside ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An interval that holds the true number with the stated confidence, and what shifts it."""
-
-    low: int
-    high: int
-    confidence: float
-    note: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.low} to {self.high} ({self.confidence:.0%} confidence)" + (f"; {self.note}" if self.note else "")
-
-
-def noise_half_width(scale: Fraction, confidence: float) -> int:
-    """The smallest t with P(abs(noise) <= t) >= confidence, for discrete Laplace noise of that scale.
-
-    P(abs(Z) > t) = 2 a^(t+1) / (1 + a) with a = exp(-1/scale).
-    """
-    if not 0 < confidence < 1:
-        raise RequestError(f"The confidence must be between 0 and 1. Got {confidence} instead.")
-    rate = float(1 / scale)
-    tail = math.log((1 - confidence) * (1 + math.exp(-rate)) / 2)
-    return max(0, math.ceil(-tail / rate - 1 - 1e-9))
-
-
-def noise_deviation(scale: Fraction) -> float:
-    """Standard deviation of discrete Laplace noise: sqrt(2a) / (1 - a)."""
-    rate = float(1 / scale)
-    return math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)

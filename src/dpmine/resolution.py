@@ -7,7 +7,6 @@ same cells and question (`age >= 40`, `age > 39`) resolve alike, so the second i
 from __future__ import annotations
 
 import bisect
-import math
 
 from dpmine.epsilon import UNITS
 from dpmine.errors import ExpressionError, RequestError
@@ -26,6 +25,36 @@ from dpmine.expressions import (
     Predicate,
     Test,
     list_attribute,
+)
+from dpmine.plans import (
+    All,
+    Any_,
+    BestLabel,
+    BestRank,
+    BestSplit,
+    Branch,
+    ByLabel,
+    BySubset,
+    ByThreshold,
+    Cells,
+    Counts,
+    Enter,
+    HashedPart,
+    Holds,
+    InCodes,
+    Keep,
+    Negation,
+    Plan,
+    PowerSums,
+    Recode,
+    RowKey,
+    RowQuestion,
+    RowRules,
+    RowSplits,
+    RowStep,
+    RowTest,
+    Tested,
+    count_leaves,
 )
 from dpmine.queries import (
     MOST_CANDIDATES,
@@ -55,227 +84,7 @@ from dpmine.queries import (
     Where,
 )
 from dpmine.schema import Nominal, Numeric, Schema
-from dpmine.values import canonical, value
-
-# -- resolved predicates and keys --------------------------------------------------------------------------------------
-
-
-class RowTest:
-    """A predicate on codes."""
-
-
-@value("codes")
-class InCodes(RowTest):
-    """The attribute's code lies in one of the half-open ranges, which rise and do not touch."""
-
-    attribute: str
-    ranges: tuple[tuple[int, int], ...]
-
-
-@value("holds")
-class Holds(RowTest):
-    """The row's list holds all of these item codes."""
-
-    attribute: str
-    items: tuple[int, ...]
-
-
-@value("all")
-class All(RowTest):
-    parts: tuple[RowTest, ...]
-
-
-@value("any")
-class Any_(RowTest):
-    parts: tuple[RowTest, ...]
-
-
-@value("none")
-class Negation(RowTest):
-    part: RowTest
-
-
-class RowKey:
-    """A key on codes: each row has one number below `size`."""
-
-    size: int
-
-
-@value("recode")
-class Recode(RowKey):
-    """The attribute's code looked up in a table, given by its runs (first code, value); no runs: the code itself."""
-
-    attribute: str
-    runs: tuple[tuple[int, int], ...]
-    size: int
-
-
-@value("tested")
-class Tested(RowKey):
-    """0 or 1 by a test."""
-
-    test: RowTest
-    size: int = 2
-
-
-@value("hashed")
-class HashedPart(RowKey):
-    """The part of a keyed-hash split with the given salt and integer weights."""
-
-    salt: str
-    weights: tuple[int, ...]
-    size: int
-
-
-# -- resolved cells ----------------------------------------------------------------------------------------------------
-
-
-class RowStep:
-    """A resolved step of a view."""
-
-
-@value("keep")
-class Keep(RowStep):
-    test: RowTest
-
-
-@value("enter")
-class Enter(RowStep):
-    key: RowKey
-    index: int
-
-
-class RowRules:
-    """A resolved rule tree; leaves are None."""
-
-
-@value("branch")
-class Branch(RowRules):
-    key: RowKey
-    children: tuple[RowRules | None, ...]
-
-
-@value("cells")
-class Cells:
-    """The disjoint cells of one query: a view and a rule tree over it."""
-
-    steps: tuple[RowStep, ...]
-    rules: RowRules | None
-
-
-def count_leaves(rules: RowRules | None) -> int:
-    return sum(map(count_leaves, rules.children)) if isinstance(rules, Branch) else 1
-
-
-# -- resolved questions ------------------------------------------------------------------------------------------------
-
-
-class RowQuestion:
-    """A resolved question."""
-
-
-@value("counts")
-class Counts(RowQuestion):
-    """Row counts by the keys (none: the plain count)."""
-
-    keys: tuple[RowKey, ...]
-
-    @property
-    def bins(self) -> int:
-        return math.prod(key.size for key in self.keys)
-
-
-@value("power-sums")
-class PowerSums(RowQuestion):
-    """Sums of (first + step * code)^power over the rows of each cell."""
-
-    key: RowKey
-    first: int
-    step: int
-    powers: tuple[int, ...]
-    sensitivities: tuple[int, ...]
-
-
-@value("best-rank")
-class BestRank(RowQuestion):
-    key: RowKey
-    numerator: int
-    denominator: int
-
-
-@value("best-label")
-class BestLabel(RowQuestion):
-    key: RowKey
-    mechanism: str
-    calibration: str
-
-
-class RowSplits:
-    """A family of candidate splits on one key's codes."""
-
-    key: RowKey
-
-    @property
-    def candidates(self) -> int:
-        raise NotImplementedError
-
-
-@value("by-label")
-class ByLabel(RowSplits):
-    key: RowKey
-
-    @property
-    def candidates(self) -> int:
-        return 1
-
-
-@value("by-threshold")
-class ByThreshold(RowSplits):
-    """Candidate i sends codes below first + i to the left."""
-
-    key: RowKey
-    first: int
-    points: int
-
-    @property
-    def candidates(self) -> int:
-        return self.points
-
-
-@value("by-subset")
-class BySubset(RowSplits):
-    """Candidate i sends the codes of its set to the left."""
-
-    key: RowKey
-    subsets: tuple[tuple[int, ...], ...]
-
-    @property
-    def candidates(self) -> int:
-        return len(self.subsets)
-
-
-@value("best-split")
-class BestSplit(RowQuestion):
-    target: RowKey
-    families: tuple[tuple[RowSplits, ...], ...]
-    score: str
-    rows_at_most: int
-    mechanism: str
-    calibration: str
-
-    def families_of(self, cell: int) -> tuple[RowSplits, ...]:
-        return self.families[cell] if len(self.families) > 1 else self.families[0]
-
-
-@value("plan")
-class Plan:
-    """The canonical form of a query under one schema: what is priced, cached and computed."""
-
-    cells: Cells
-    question: RowQuestion
-    units: tuple[int, ...]
-    schema: str
-
+from dpmine.values import canonical
 
 CELLS_AT_ONCE = 256  # cells whose scores are held at a time
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Key
-from dpmine.queries import Interval, Reply, ValueGrid, noise_deviation, noise_half_width
+from dpmine.intervals import Interval, noise_deviation, noise_half_width
+from dpmine.queries import Reply, ValueGrid
 
 
 @dataclass(frozen=True)

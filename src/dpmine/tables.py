@@ -18,6 +18,7 @@ from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expression_text import parse_predicate
 from dpmine.expressions import Column, Key, Part, Predicate, key_of
+from dpmine.intervals import noise_scale
 from dpmine.queries import (
     LEAF,
     Cell,
@@ -40,7 +41,6 @@ from dpmine.queries import (
     View,
     Where,
     leaf_paths,
-    noise_scale,
     shares,
 )
 from dpmine.results import (

@@ -22,8 +22,9 @@ from dpmine.errors import RequestError
 from dpmine.expression_text import parse_predicate
 from dpmine.expressions import AttributeKey, Key, Part, Test
 from dpmine.frames import open_source
+from dpmine.plans import count_leaves
 from dpmine.queries import LEAF, Rules, Split, Where, leaf_paths, split_leaf
-from dpmine.resolution import count_leaves, resolve_cells, resolve_key
+from dpmine.resolution import resolve_cells, resolve_key
 from dpmine.schema import Numeric, Schema
 
 SPLIT_KEY = bytes(range(32))

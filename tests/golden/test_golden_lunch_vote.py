@@ -11,7 +11,7 @@ import pytest
 from laws import ALARM, exponential_law, p_value, permute_and_flip_law
 
 import dpmine as dm
-from dpmine.queries import noise_deviation
+from dpmine.intervals import noise_deviation
 
 VOTES = [27, 23, 9, 0]
 MEALS = ("pizza", "salad", "hamburger", "pie")

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from laws import ALARM, Metered, Script, bits64, decimal_exp, laplace_bins, laplace_edges, laplace_law, p_value, word
 
 from dpmine.errors import RequestError
+from dpmine.intervals import noise_deviation, noise_half_width
 from dpmine.kernel import exact, noise
 from dpmine.kernel.entropy import Entropy
 from dpmine.kernel.noise import LIMIT, ExactNoise, _digit_bounds, _digit_probability, add_noise, geometric
-from dpmine.queries import noise_deviation, noise_half_width
 
 Sampler = Callable[[Fraction, int], np.ndarray]
 SCALES = [

@@ -22,7 +22,7 @@ from typing import Any
 from ledger_worlds import ImpatientLedger, hash_of, kernel_on, open_ledger
 
 from dpmine.errors import RequestInProgress
-from dpmine.kernel.ledger import Reservation, Stored
+from dpmine.kernel.accounts import Reservation, Stored
 from dpmine.queries import Head, Query
 from dpmine.values import from_text
 

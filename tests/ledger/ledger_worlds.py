@@ -17,8 +17,9 @@ from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory import MemoryEngine
 from dpmine.epsilon import Epsilon
 from dpmine.expressions import AttributeKey, Bins, Compare
+from dpmine.kernel.accounts import Request, Reservation, Stored
 from dpmine.kernel.door import Engine, Kernel
-from dpmine.kernel.ledger import Ledger, Request, Reservation, Stored
+from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.odometer import Charge
 from dpmine.queries import LEAF, Cell, Count, Query, Reply, Rules, Split, View, Where
 from dpmine.schema import Nominal, Numeric, Schema

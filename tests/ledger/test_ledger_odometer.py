@@ -18,7 +18,7 @@ import dpmine as dm
 from dpmine.epsilon import Epsilon
 from dpmine.errors import LedgerTampered, RequestError
 from dpmine.expressions import AttributeKey, Bins, Test, col
-from dpmine.kernel.ledger import Request, Reservation
+from dpmine.kernel.accounts import Request, Reservation
 from dpmine.kernel.odometer import Charge, Totals, add_charge, charge_of, nodes_of, root_node
 from dpmine.queries import LEAF, MOST_STEPS, Cell, Count, Query, Rules, Split, View, Where, split_leaf
 from dpmine.resolution import resolve, resolve_key, resolve_predicate

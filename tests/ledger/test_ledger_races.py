@@ -32,7 +32,8 @@ from race_worker import ask_all
 
 from dpmine.epsilon import Epsilon
 from dpmine.errors import BudgetError, LedgerError, LedgerTampered
-from dpmine.kernel.ledger import Account, Ledger, Request
+from dpmine.kernel.accounts import Account, Request
+from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.odometer import add_charge
 from dpmine.queries import LEAF, Cell, Count, Query, Split, View
 from dpmine.values import to_text

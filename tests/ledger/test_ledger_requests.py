@@ -9,7 +9,8 @@ from ledger_worlds import SCHEMA, WHOLE, PatientLedger, count_query, kernel_on, 
 
 import dpmine as dm
 from dpmine.errors import BudgetError, RequestError, RequestInProgress
-from dpmine.kernel.ledger import Ledger, Reservation, Stored
+from dpmine.kernel.accounts import Reservation, Stored
+from dpmine.kernel.ledger import Ledger
 from dpmine.values import to_text
 
 

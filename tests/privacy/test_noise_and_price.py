@@ -22,7 +22,7 @@ from dpmine.kernel.door import Kernel
 from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.noise import Integers
 from dpmine.kernel.replay import DATASET
-from dpmine.resolution import Counts, Plan
+from dpmine.plans import Counts, Plan
 from dpmine.tables import PrivateTable
 
 TABLE = encoded(KINDS * 2)

@@ -11,6 +11,7 @@ from tiny import KINDS, SCHEMA, Row, all_tables, engine
 from dpmine.epsilon import Epsilon
 from dpmine.expression_text import parse_predicate
 from dpmine.expressions import AttributeKey, Bins, Group, Groups, Key, Part, Test
+from dpmine.plans import BestLabel, BestSplit, Counts
 from dpmine.queries import (
     LEAF,
     Cell,
@@ -29,7 +30,7 @@ from dpmine.queries import (
     View,
     Where,
 )
-from dpmine.resolution import BestLabel, BestSplit, Counts, resolve
+from dpmine.resolution import resolve
 
 COLOUR, SIZE, ILL = AttributeKey("colour"), AttributeKey("size"), AttributeKey("ill")
 LARGE = Bins("size", ("1",))

@@ -34,8 +34,10 @@ from dpmine.queries import (
     Count,
     Head,
     Histogram,
+    Moments,
     Multiway,
     Preview,
+    Quantile,
     Query,
     Question,
     Reply,
@@ -108,6 +110,9 @@ calibrations = st.sampled_from(CALIBRATIONS)
 questions: st.SearchStrategy[Question] = (
     st.just(Count())
     | st.builds(Histogram, tuples(keys, least=1))
+    | st.builds(Moments, any_text, st.sampled_from([(1,), (0, 1), (0, 1, 2)]), st.booleans())
+    | st.builds(Quantile, any_text, st.sampled_from([0, 1]), st.sampled_from([1]))
+    | st.builds(Quantile, any_text, st.just(1), st.integers(2, 1000))
     | st.builds(ChooseLabel, keys, mechanisms, calibrations)
     | st.builds(ChooseSplit, tuples(tuples(families)), st.sampled_from(SPLIT_SCORES), mechanisms, calibrations)
 )

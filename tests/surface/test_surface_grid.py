@@ -15,8 +15,9 @@ from schema_strategies import EXACT, decimals, numerics
 from dpmine.engines.encoding import encode_numbers
 from dpmine.errors import RequestError
 from dpmine.expressions import Bins, Compare
+from dpmine.plans import InCodes
 from dpmine.queries import Thresholds
-from dpmine.resolution import InCodes, resolve_key, resolve_predicate
+from dpmine.resolution import resolve_key, resolve_predicate
 from dpmine.schema import Numeric, Schema, plain
 
 TENTHS = Numeric("x", Decimal(0), Decimal(10), Decimal("0.1"), Decimal(0))

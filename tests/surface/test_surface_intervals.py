@@ -16,7 +16,7 @@ from dpmine.datasets import patients, patients_schema
 from dpmine.engines.encoding import encode
 from dpmine.errors import RequestError
 from dpmine.frames import open_source
-from dpmine.queries import Interval, noise_deviation, noise_half_width
+from dpmine.intervals import Interval, noise_deviation, noise_half_width
 from dpmine.results import interval_of
 
 FALSE_ALARM = 1e-6

@@ -21,7 +21,7 @@ from dpmine.statements import Statement
 from dpmine.values import DEEPEST, LONGEST_REQUEST, _classes, canonical, from_json, from_text, to_json, to_text, value_hash
 
 COUNT = Query(View(), LEAF, Count(), (Epsilon.parse("0.1"),))
-RESOLVED = "dpmine.resolution"
+RESOLVED = "dpmine.plans"
 
 classes = st.sampled_from(list(BY_CLASS))
 class_and_value = classes.flatmap(lambda cls: st.tuples(st.just(cls), BY_CLASS[cls]))

@@ -141,7 +141,7 @@ def _print_histogram(answer: Any) -> None:
         bar = "█" * round(30 * max(counted, 0) / largest)
         table.add_row(*map(escaped, labels), str(counted), f"[cyan]{bar}[/]")
     out.print(table)
-    from dpmine.queries import noise_half_width
+    from dpmine.intervals import noise_half_width
 
     out.print(f"Each count is within {noise_half_width(answer.scale, 0.95)} of the truth in 95 % of the cases.")
 
@@ -235,64 +235,30 @@ def _ask_number(
             out.print(f"{escaped(str(answer))}. Epsilon {private.remaining()} remains.")
 
 
-@app.command()
-def sum(  # noqa: A001 (the name users type)
-    file: Data,
-    schema: SchemaFile,
-    column: Column,
-    epsilon: Budget,
-    where: Condition = None,
-    analyst: Analyst = "owner",
-    ledger: LedgerFile = None,
-    version: Version = "1",
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
-    """Sum a numeric column, clamped to its public bounds, with noise.
+def _number_command(what: str, summary: str) -> None:
+    """Add the command that asks for one number of a column."""
 
-    Example: dpmine query sum patients.parquet --schema patients.toml --column age --epsilon 0.1
-    """
-    _ask_number("sum", file, schema, column, epsilon, where, analyst, ledger, version, dry_run, as_json)
+    def command(
+        file: Data,
+        schema: SchemaFile,
+        column: Column,
+        epsilon: Budget,
+        where: Condition = None,
+        analyst: Analyst = "owner",
+        ledger: LedgerFile = None,
+        version: Version = "1",
+        dry_run: DryRun = False,
+        as_json: AsJson = False,
+    ) -> None:
+        _ask_number(what, file, schema, column, epsilon, where, analyst, ledger, version, dry_run, as_json)
 
-
-@app.command()
-def mean(
-    file: Data,
-    schema: SchemaFile,
-    column: Column,
-    epsilon: Budget,
-    where: Condition = None,
-    analyst: Analyst = "owner",
-    ledger: LedgerFile = None,
-    version: Version = "1",
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
-    """The mean of a numeric column, clamped to its public bounds, with noise.
-
-    Example: dpmine query mean patients.parquet --schema patients.toml --column age --epsilon 0.1
-    """
-    _ask_number("mean", file, schema, column, epsilon, where, analyst, ledger, version, dry_run, as_json)
+    example = f"dpmine query {what} patients.parquet --schema patients.toml --column age --epsilon 0.1"
+    command.__doc__ = f"{summary} of a numeric column, clamped to its public bounds, with noise.\n\nExample: {example}"
+    app.command(name=what)(command)
 
 
-@app.command()
-def variance(
-    file: Data,
-    schema: SchemaFile,
-    column: Column,
-    epsilon: Budget,
-    where: Condition = None,
-    analyst: Analyst = "owner",
-    ledger: LedgerFile = None,
-    version: Version = "1",
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
-    """The variance of a numeric column, clamped to its public bounds, with noise.
-
-    Example: dpmine query variance patients.parquet --schema patients.toml --column age --epsilon 0.1
-    """
-    _ask_number("variance", file, schema, column, epsilon, where, analyst, ledger, version, dry_run, as_json)
+for _what, _summary in (("sum", "The sum"), ("mean", "The mean"), ("variance", "The variance")):
+    _number_command(_what, _summary)
 
 
 @app.command()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.forking import leave_before_forks
-from dpmine.resolution import Cells, RowKey
+from dpmine.plans import Cells, RowKey
 from dpmine.values import canonical
 
 Integers = NDArray[np.int64]

@@ -18,7 +18,7 @@ from dpmine.engines.encoding import ENCODING
 from dpmine.engines.sql import CountQuery, call, element
 from dpmine.errors import DataError
 from dpmine.frames import NUMBER_OF_TEXT, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, FileSource, text_of_value
-from dpmine.resolution import Cells, RowKey, count_leaves
+from dpmine.plans import Cells, RowKey, count_leaves
 from dpmine.schema import ItemList, Nominal, Numeric, Schema
 
 Integers = NDArray[np.int64]

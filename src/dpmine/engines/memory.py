@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpmine.engines.cache import cache_name, cached_counts
 from dpmine.engines.encoding import EncodedTable, smallest_type
 from dpmine.engines.hashing import row_parts
-from dpmine.resolution import (
+from dpmine.plans import (
     All,
     Any_,
     Branch,

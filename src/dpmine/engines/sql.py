@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from dpmine.engines.hashing import PRIME, item_numbers, multipliers, part_ends
 from dpmine.engines.persons import SALT as PERSONS
-from dpmine.resolution import (
+from dpmine.plans import (
     All,
     Any_,
     Branch,

@@ -20,16 +20,16 @@ import numpy as np
 
 from dpmine.epsilon import UNITS, Epsilon, format_units
 from dpmine.errors import AnswerError, RequestError
+from dpmine.intervals import noise_deviation, noise_half_width, noise_scale
+from dpmine.kernel.accounts import Request, Reservation, Stored
 from dpmine.kernel.choice import exponential, permute_and_flip
 from dpmine.kernel.entropy import Entropy
-from dpmine.kernel.ledger import Ledger, Request, Reservation, Stored
+from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.noise import ExactNoise, Integers, NoiseSource, add_noise
 from dpmine.kernel.odometer import charge_of, root_node
 from dpmine.kernel.replay import DATASET
 from dpmine.kernel.scores import RankScore, Score, multiway_scores, score_named, subset_scores, threshold_scores
-from dpmine.queries import Answer, Preview, Query, Reply, noise_deviation, noise_half_width, noise_scale, shares
-from dpmine.resolution import (
-    CELLS_AT_ONCE,
+from dpmine.plans import (
     BestLabel,
     BestRank,
     BestSplit,
@@ -42,8 +42,9 @@ from dpmine.resolution import (
     PowerSums,
     RowKey,
     RowSplits,
-    resolve,
 )
+from dpmine.queries import Answer, Preview, Query, Reply, shares
+from dpmine.resolution import CELLS_AT_ONCE, resolve
 from dpmine.schema import Schema
 from dpmine.values import from_text, to_text, value_hash
 

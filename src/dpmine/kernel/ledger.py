@@ -17,16 +17,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dpmine.epsilon import format_units
-from dpmine.errors import BudgetError, LedgerError, LedgerTampered, RequestError, RequestInProgress
+from dpmine.errors import LedgerError, LedgerTampered, RequestError, RequestInProgress
 from dpmine.forking import forget_at_forks, leave_before_forks
+from dpmine.kernel.accounts import Account, Request, Reservation, Stored, account_of, short_of_budget
 from dpmine.kernel.chain import BEFORE_FIRST, Anchor, check_anchored, check_chain, digest_of
-from dpmine.kernel.odometer import Charge, add_charge, nodes_of
+from dpmine.kernel.odometer import add_charge, nodes_of
 from dpmine.kernel.replay import DATASET, Replay, facts_digest
 from dpmine.queries import Head
 from dpmine.renewal import Renewal
@@ -50,51 +51,6 @@ CREATE TABLE requests (analyst TEXT NOT NULL, key TEXT NOT NULL, plan TEXT NOT N
                        token TEXT NOT NULL, resumed INTEGER NOT NULL, cost INTEGER NOT NULL, answer BLOB,
                        sequence INTEGER, PRIMARY KEY (analyst, key), UNIQUE (analyst, plan)) WITHOUT ROWID;
 """
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """A charge that is paid and waits for its answer."""
-
-    analyst: str
-    key: str
-    token: str
-
-
-@dataclass(frozen=True)
-class Stored:
-    """Stored answer bytes with the ledger's head at their row, and what they cost the analyst."""
-
-    answer: bytes
-    head: Head
-    cost: int
-
-
-@dataclass(frozen=True)
-class Request:
-    """One priced request, as the ledger sees it."""
-
-    analyst: str
-    key: str
-    plan: str
-    root: str
-    charge: Charge
-    rows_per_unit: int
-    what: str
-    drafted: bool = False
-    """Whether the schema was a draft: what it learned from rows outside the budget stays part of the statement."""
-
-
-@dataclass(frozen=True)
-class Account:
-    name: str
-    allotment: int
-    revoked: bool
-    spent: int
-
-    @property
-    def remaining(self) -> int:
-        return 0 if self.revoked else max(self.allotment - self.spent, 0)
 
 
 class Ledger:
@@ -304,7 +260,7 @@ class Ledger:
         )
         if not rows:
             raise RequestError(f"The owner has granted nothing to {name!r}.")
-        return self._with_renewals(_account(rows[0]))
+        return self._with_renewals(account_of(rows[0]))
 
     def _with_renewals(self, account: Account) -> Account:
         """The data set's cap grows by what the owner's policy has added so far; allotments are the owner's to raise."""
@@ -323,7 +279,7 @@ class Ledger:
     def accounts(self) -> list[Account]:
         """The analysts' accounts by name; the data set's own is `account(DATASET)`."""
         query = "SELECT name, allotment, revoked, spent FROM accounts WHERE name != '' ORDER BY name"
-        return [_account(row) for row in self._read(query)]
+        return [account_of(row) for row in self._read(query)]
 
     def grant(self, analyst: str, units: int) -> None:
         """Set an analyst's allotment in all. Granting the same again changes nothing."""
@@ -402,7 +358,7 @@ class Ledger:
         row = database.execute("SELECT name, allotment, revoked, spent FROM accounts WHERE name = ?", (name,)).fetchone()
         if row is None or name == DATASET:
             raise RequestError(f"The owner has granted nothing to {name!r}.")
-        account = _account(row)
+        account = account_of(row)
         if account.revoked:
             raise RequestError(f"The owner has revoked the access of {name!r}.")
         return account
@@ -424,7 +380,7 @@ class Ledger:
         for holder in (account, self._dataset_account(database)):
             increase = self._add_to_odometer(database, holder.name, request)
             if increase > holder.allotment - holder.spent:
-                raise _short(holder, increase)
+                raise short_of_budget(holder, increase)
             database.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (increase, holder.name))
             costs[holder.name] = increase
         token = os.urandom(16).hex()
@@ -451,7 +407,7 @@ class Ledger:
 
     def _dataset_account(self, database: sqlite3.Connection) -> Account:
         query = "SELECT name, allotment, revoked, spent FROM accounts WHERE name = ?"
-        return self._with_renewals(_account(database.execute(query, (DATASET,)).fetchone()))
+        return self._with_renewals(account_of(database.execute(query, (DATASET,)).fetchone()))
 
     def _add_to_odometer(self, database: sqlite3.Connection, account: str, request: Request) -> int:
         totals = self._totals(database, account, request)
@@ -564,20 +520,3 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                 raise
         time.sleep(POLL)
-
-
-def _account(row: tuple[Any, ...]) -> Account:
-    return Account(str(row[0]), int(row[1]), bool(row[2]), int(row[3]))
-
-
-def _short(account: Account, increase: int) -> BudgetError:
-    needed, remaining = format_units(increase), format_units(account.remaining)
-    whose = "of the data set's cap " if account.name == DATASET else ""
-    advice = (
-        "ask the data owner for more"
-        if account.remaining == 0
-        else (f"Ask with at most {remaining}, or ask the data owner for more")
-    )
-    advice = advice[0].upper() + advice[1:]
-    message = f"Cannot answer: this query needs epsilon {needed} and {remaining} {whose}remains. {advice}."
-    return BudgetError(message, requested=needed, remaining=remaining)

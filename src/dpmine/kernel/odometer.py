@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpmine.errors import LedgerTampered
-from dpmine.resolution import Branch, Cells, Enter, Keep, Plan, RowRules
+from dpmine.plans import Branch, Cells, Enter, Keep, Plan, RowRules
 from dpmine.values import value_hash
 
 Totals = MutableMapping[str, int]
