@@ -170,13 +170,13 @@ class NoisyMoments:
         """The sum of the clamped values."""
         unit = float(self.grid.unit)
         value, low, high = (number * unit for number in self._span(1, confidence))
-        return Estimate("sum", value, low, high, confidence, "", self.receipt)
+        return Estimate("sum", value, low, high, confidence, self._clamping(""), self.receipt)
 
     def mean(self, confidence: float = 0.95) -> Estimate:
         """The mean of the clamped values; the middle of the grid where there are too few rows to tell."""
         value, low, high, note = self._mean_in_units(confidence)
         value, low, high = (float(self.grid.centre + Fraction(end) * self.grid.unit) for end in (value, low, high))
-        return Estimate("mean", value, low, high, confidence, note, self.receipt)
+        return Estimate("mean", value, low, high, confidence, self._clamping(note), self.receipt)
 
     def _mean_in_units(self, confidence: float) -> tuple[float, float, float, str]:
         rows, few, many = self._span(0, confidence)
@@ -208,7 +208,12 @@ class NoisyMoments:
             low = _clamped(min(low_squares / few, low_squares / many) - max(low_mean**2, high_mean**2), 0, most)
             high = _clamped(max(high_squares / few, high_squares / many) - nearest**2, 0, most)
         unit = float(self.grid.unit) ** 2
-        return Estimate("variance", value * unit, low * unit, high * unit, confidence, note, self.receipt)
+        return Estimate("variance", value * unit, low * unit, high * unit, confidence, self._clamping(note), self.receipt)
+
+    def _clamping(self, note: str) -> str:
+        """What was done to the values before they were summed, and what else shifts the answer."""
+        low, high = (float(self.grid.centre + end * self.grid.unit) for end in (self.grid.first, self.grid.last))
+        return f"values outside {low:g} to {high:g} count as these bounds" + (f"; {note}" if note else "")
 
 
 def _clamped(number: float, low: float, high: float) -> float:

@@ -13,6 +13,7 @@ from dpmine.cli.shared import (
     AsJson,
     Budget,
     Data,
+    EngineName,
     LedgerFile,
     SchemaFile,
     Version,
@@ -62,6 +63,7 @@ def count(
     analyst: Analyst = "owner",
     ledger: LedgerFile = None,
     version: Version = "1",
+    engine: EngineName = "memory",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -69,7 +71,7 @@ def count(
 
     Example: dpmine query count patients.parquet --schema patients.toml --where "age >= 40" --epsilon 0.1
     """
-    with one_sentence_errors(), closing(open_data(file, schema, ledger, version)) as data:
+    with one_sentence_errors(), closing(open_data(file, schema, ledger, version, engine)) as data:
         private = _table(data, analyst, where)
         if dry_run:
             _show_preview(private.count(epsilon=epsilon, dry_run=True), as_json)
@@ -93,6 +95,7 @@ def histogram(
     analyst: Analyst = "owner",
     ledger: LedgerFile = None,
     version: Version = "1",
+    engine: EngineName = "memory",
     dry_run: DryRun = False,
     output: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the noisy counts to this CSV file.")] = None,
     as_json: AsJson = False,
@@ -104,7 +107,7 @@ def histogram(
     from dpmine.errors import RequestError
     from dpmine.expression_text import parse_key
 
-    with one_sentence_errors(), closing(open_data(file, schema, ledger, version)) as data:
+    with one_sentence_errors(), closing(open_data(file, schema, ledger, version, engine)) as data:
         private = _table(data, analyst, where)
         keys = [parse_key(text) for text in by]
         if output is not None and output.exists():
@@ -173,6 +176,7 @@ def choose(
     analyst: Analyst = "owner",
     ledger: LedgerFile = None,
     version: Version = "1",
+    engine: EngineName = "memory",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -183,7 +187,7 @@ def choose(
     from dpmine.errors import RequestError
     from dpmine.expression_text import parse_key
 
-    with one_sentence_errors(), closing(open_data(file, schema, ledger, version)) as data:
+    with one_sentence_errors(), closing(open_data(file, schema, ledger, version, engine)) as data:
         private = _table(data, analyst, where)
         if score == "count" and len(among) > 1:
             raise RequestError("With score 'count', give --among once: the labels of that column compete.")
@@ -215,12 +219,13 @@ def _ask_number(
     analyst: str,
     ledger: Path | None,
     version: str,
+    engine: str,
     dry_run: bool,
     as_json: bool,
     **more: Any,
 ) -> None:
     """Ask for one number of a column and show it with its interval."""
-    with one_sentence_errors(), closing(open_data(file, schema, ledger, version)) as data:
+    with one_sentence_errors(), closing(open_data(file, schema, ledger, version, engine)) as data:
         private = _table(data, analyst, where)
         method = getattr(private, what)
         if dry_run:
@@ -247,10 +252,11 @@ def _number_command(what: str, summary: str) -> None:
         analyst: Analyst = "owner",
         ledger: LedgerFile = None,
         version: Version = "1",
+        engine: EngineName = "memory",
         dry_run: DryRun = False,
         as_json: AsJson = False,
     ) -> None:
-        _ask_number(what, file, schema, column, epsilon, where, analyst, ledger, version, dry_run, as_json)
+        _ask_number(what, file, schema, column, epsilon, where, analyst, ledger, version, engine, dry_run, as_json)
 
     example = f"dpmine query {what} patients.parquet --schema patients.toml --column age --epsilon 0.1"
     command.__doc__ = f"{summary} of a numeric column, clamped to its public bounds, with noise.\n\nExample: {example}"
@@ -272,6 +278,7 @@ def quantile(
     analyst: Analyst = "owner",
     ledger: LedgerFile = None,
     version: Version = "1",
+    engine: EngineName = "memory",
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -279,4 +286,6 @@ def quantile(
 
     Example: dpmine query quantile patients.parquet --schema patients.toml --column age --order 0.9 --epsilon 0.1
     """
-    _ask_number("quantile", file, schema, column, epsilon, where, analyst, ledger, version, dry_run, as_json, order=order)
+    _ask_number(
+        "quantile", file, schema, column, epsilon, where, analyst, ledger, version, engine, dry_run, as_json, order=order
+    )

@@ -28,6 +28,9 @@ LedgerFile = Annotated[
 Analyst = Annotated[str, typer.Option("--as", help="The analyst whose allotment is charged.", metavar="NAME")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Budget = Annotated[str, typer.Option("--epsilon", help="The epsilon to spend, such as 0.1.", metavar="EPS")]
+EngineName = Annotated[
+    str, typer.Option("--engine", help="memory, or duckdb for files larger than memory.", metavar="ENGINE")
+]
 Version = Annotated[str, typer.Option("--version-label", help="The owner's label of this state of the data.")]
 
 
@@ -59,7 +62,7 @@ def ledger_path(table: Path, schema: Schema, ledger: Path | None) -> Path:
     return ledger or default_ledger(table, schema)
 
 
-def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str) -> DataSet:
+def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str, engine: str) -> DataSet:
     """Open a table whose ledger exists; a missing ledger says how to make one."""
     from dpmine.dataset import open as open_table
     from dpmine.errors import DataError, LedgerError
@@ -74,4 +77,4 @@ def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str)
             f"There is no ledger {str(path)!r}. The owner makes one with: "
             f"dpmine budget init {table} --schema {schema_file} --cap EPSILON"
         )
-    return open_table(table, schema=schema, ledger=path, version=version)
+    return open_table(table, schema=schema, ledger=path, version=version, engine=engine)
