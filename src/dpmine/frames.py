@@ -31,8 +31,9 @@ TEXT_OF_BOOLEAN = "CASE WHEN c THEN 'True' WHEN NOT c THEN 'False' END"
 NUMBER_OF_TEXT = "TRY_CAST(CASE WHEN contains(c, '+-') THEN NULL ELSE c END AS DOUBLE)"
 
 # Parquet files state the smallest and largest value of each column chunk and leave NaN out. An optimizer that trusts these
-# numbers takes isnan() for false in a chunk of zeros with one NaN: how that row is read would depend on the others.
-ROW_BY_ROW = {"disabled_optimizers": "statistics_propagation,filter_pushdown"}
+# numbers takes isnan() for false in a chunk of zeros with one NaN: how that row is read would depend on the others. So
+# tables with columns of floats are read without these optimizers.
+ROW_BY_ROW = "SET disabled_optimizers = 'statistics_propagation,filter_pushdown'"
 
 _PLAIN_CSV: dict[str, Any] = {"auto_detect": False, "strict_mode": False, "ignore_errors": True, "parallel": False}
 
@@ -67,6 +68,10 @@ class Source(Protocol):
         """Each value as a list of texts; text is cut at the separator, missing values are empty."""
         ...
 
+    def holds_floats(self, name: str) -> bool:
+        """Whether the column's type is a float, which cannot tell long numbers apart."""
+        ...
+
 
 def open_source(table: Any) -> Source:
     """A file path or glob pattern, or a pandas, Polars or Arrow frame (or anything narwhals knows, or a dict of columns)."""
@@ -97,11 +102,13 @@ class FileSource:
         import duckdb
 
         files = matching_files(path)
+        self._files, self._state = files, _state_of(files)
         self.kind = "parquet" if _is_parquet(files[0]) else "csv"
         try:
-            limit = {} if memory_limit is None else {"memory_limit": memory_limit}
-            self._connection = duckdb.connect(config={**ROW_BY_ROW, **limit})
+            self._connection = duckdb.connect(config={} if memory_limit is None else {"memory_limit": memory_limit})
             self._relation, self.columns = self._read(files, keep_in_files)
+            if {"FLOAT", "DOUBLE"} & set(map(str, self._relation.types)):
+                self._connection.execute(ROW_BY_ROW)
         except duckdb.Error as error:
             first_line = str(error).splitlines()[0][:200]
             raise DataError(f"Cannot read {str(path)!r} as a table: {first_line}") from None
@@ -113,7 +120,8 @@ class FileSource:
     def _read(self, files: list[Path], keep_in_files: bool) -> tuple[Any, list[str]]:
         patterns = [_literally(file) for file in files]
         if self.kind == "parquet":
-            relation = self._connection.read_parquet(patterns, hive_partitioning=False, union_by_name=True)
+            self._check_same_columns(patterns)
+            relation = self._connection.read_parquet(patterns, hive_partitioning=False)
             return relation, list(relation.columns)
         for file in files:
             if not file.name.lower().endswith(CSV_ENDINGS):
@@ -124,6 +132,16 @@ class FileSource:
         if any(header != headers[0] for header in headers):
             raise DataError("The CSV files do not all have the same columns in the same order.")
         return self._read_csv(patterns, headers[0], separator, keep_in_files)
+
+    def _check_same_columns(self, patterns: list[str]) -> None:
+        """Files of other types would be read as a common type: another file's rows would decide how a row is read."""
+        first = None
+        for pattern in patterns:
+            relation = self._connection.read_parquet(pattern, hive_partitioning=False)
+            columns = list(zip(relation.columns, map(str, relation.types), strict=True))
+            if first is not None and columns != first:
+                raise DataError("The Parquet files do not all have the same columns of the same types in the same order.")
+            first = columns
 
     def _csv_header(self, path: Path, separator: str) -> list[str]:
         whole = {**_PLAIN_CSV, "columns": {"c": "VARCHAR"}, "sep": "\x1f", "quotechar": "", "escapechar": ""}
@@ -161,6 +179,11 @@ class FileSource:
         places = ", ".join(f"#{place + 1} AS c{place}" for place in range(len(self.columns)))
         self._relation.project(places).create_view(view)
 
+    def check_unchanged(self) -> None:
+        """Disjoint cells are disjoint in one state of the table only, so files that changed are another version."""
+        if self._state != _state_of(self._files):
+            raise DataError("The table's files changed since it was opened. Open them again, with a new version label.")
+
     def cursor(self) -> Any:
         """A connection of its own for one thread's query."""
         return self._connection.cursor()
@@ -183,8 +206,16 @@ class FileSource:
 
     def _query(self, name: str, expression: str) -> Any:
         """One column of a fixed expression over c."""
+        import duckdb
+
         relation, _ = self._column(name)
-        return relation.project(f"{expression} AS c").fetchnumpy()["c"]
+        try:
+            return relation.project(f"{expression} AS c").fetchnumpy()["c"]
+        except duckdb.Error:
+            raise DataError(f"Column {name!r} holds a value that cannot be read, such as text that is not UTF-8.") from None
+
+    def holds_floats(self, name: str) -> bool:
+        return self.column_type(name) in ("FLOAT", "DOUBLE")
 
     def _text_expression(self, name: str) -> str | None:
         """SQL for the text of a value where DuckDB writes it as we do, else None: Python then reads value by value."""
@@ -273,6 +304,11 @@ class FrameSource:
         array[:] = series.to_list()
         return array
 
+    def holds_floats(self, name: str) -> bool:
+        if name in self._values:
+            return any(isinstance(item, float) and not math.isnan(item) for item in self._values[name])
+        return bool(self._frame.get_column(self._names[name]).dtype.is_float())
+
     def category_codes(self, name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
         array = self._array(name)
         if array.dtype != object:
@@ -290,6 +326,15 @@ class FrameSource:
 
     def lists(self, name: str, separator: str) -> list[list[str]]:
         return [_list(item, separator) for item in self._array(name).tolist()]
+
+
+def _state_of(files: list[Path]) -> list[tuple[int, int, int, int]]:
+    """What tells that a file was replaced or written to."""
+    try:
+        found = [file.stat() for file in files]
+    except OSError:
+        return []
+    return [(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) for status in found]
 
 
 def _literally(path: Path) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from dpmine.epsilon import Epsilon, format_units
+from dpmine.epsilon import LARGEST, UNITS, Epsilon, format_units
 from dpmine.errors import RequestError
 
 
@@ -22,8 +22,9 @@ class Renewal:
     start: date
 
     def __post_init__(self) -> None:
-        if self.units < 1 or not 1 <= self.days <= 36_500:
-            raise RequestError("A renewal adds a positive epsilon every 1 to 36500 days.")
+        whole = type(self.units) is int and type(self.days) is int and type(self.start) is date
+        if not whole or not 1 <= self.units <= LARGEST * UNITS or not 1 <= self.days <= 36_500:
+            raise RequestError("A renewal adds a positive epsilon every 1 to 36500 whole days, from a date on.")
 
     @classmethod
     def every(cls, days: int, *, epsilon: Epsilon | str | int | float | Decimal, start: date | None = None) -> Renewal:

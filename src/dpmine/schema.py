@@ -197,6 +197,8 @@ class ItemList:
     def __post_init__(self) -> None:
         if not 1 <= len(self.items) <= MOST_CATEGORIES or len(set(self.items)) != len(self.items):
             raise SchemaError(f"Attribute {self.name!r} must list 1 to {MOST_CATEGORIES} distinct items.")
+        if any(not item.strip() for item in self.items):
+            raise SchemaError(f"Attribute {self.name!r} lists an empty item.")
         if not 1 <= self.at_most <= 100_000:
             raise SchemaError(f"Attribute {self.name!r}: 'at_most' must be between 1 and 100000.")
         if not self.separator:

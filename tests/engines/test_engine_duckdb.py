@@ -21,7 +21,7 @@ from dpmine.datasets import patients, patients_schema
 from dpmine.engines.duckdb import DuckDBEngine, DuckDBTable
 from dpmine.engines.encoding import encode
 from dpmine.engines.memory import MemoryEngine
-from dpmine.expressions import AttributeKey, Part
+from dpmine.expressions import AttributeKey, Group, Groups, Part
 from dpmine.frames import FileSource, open_source
 from dpmine.queries import LEAF, Split
 from dpmine.resolution import resolve_cells, resolve_key
@@ -193,3 +193,56 @@ def test_what_the_duckdb_engine_cannot_open_is_refused_in_one_sentence(tmp_path:
     ):
         with pytest.raises(dm.RequestError, match=message):
             dm.open(table, schema=patients_schema(), cap=1, engine=engine)
+
+
+@pytest.mark.parametrize("size", [2, 100, 200, 255, 256, 257, 300])
+def test_no_code_is_too_large_to_be_counted_from_any_cell_on(tmp_path: Path, size: int) -> None:
+    """In 8 bits, code + first cell fails for large codes: whether one row is there would show as an error."""
+    schema = Schema(
+        "wide",
+        (
+            Nominal("zip", tuple(f"z{number}" for number in range(size)), "z0"),
+            Nominal("ill", tuple(f"i{number}" for number in range(4)), "i0"),
+        ),
+        10_000,
+    )
+    rows = [(f"z{number * 7 % size}", f"i{number % 4}") for number in range(1000)]
+    path = tmp_path / "wide.parquet"
+    pq.write_table(pa.table({"zip": [row[0] for row in rows], "ill": [row[1] for row in rows]}), path)
+    pair = engines(path, schema)
+    by_zip = Split(AttributeKey("zip"), (LEAF,) * size)
+    assert_same(pair, schema, Asked((), Split(AttributeKey("ill"), (by_zip,) * 4), ((),)))
+    every_other = Groups("zip", (Group("even", tuple(f"z{number}" for number in range(0, size, 2))),))
+    assert_same(pair, schema, Asked((), LEAF, ((every_other,), (every_other, AttributeKey("ill")))))
+
+
+def test_files_that_changed_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x\n" + "a\n" * 1000)
+    schema = Schema("t", (Nominal("x", ("a", "b"), "a"),), 10_000)
+    with dm.open(path, schema=schema, cap=1000, engine="duckdb") as data:
+        private = data.grant("alice", epsilon=1000)
+        cells = private.partition("x")
+        cells["a"].count(epsilon=100)
+        path.write_text("x\n" + "b\n" * 1000)
+        with pytest.raises(dm.DataError, match="changed since it was opened"):
+            cells["b"].count(epsilon=100)
+        assert str(private.remaining()) == "900"
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_files_of_other_types_are_not_one_table(tmp_path: Path, engine: str) -> None:
+    """Read as a common type, "7" would become "7.0" because of another file's rows."""
+    pq.write_table(pa.table({"x": pa.array([7.0, None])}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"x": pa.array(["7", "y"])}), tmp_path / "1.parquet")
+    with pytest.raises(dm.DataError, match="same columns of the same types"):
+        dm.open(str(tmp_path / "*.parquet"), schema=Schema("t", (Nominal("x", ("7",), "7"),), 10), cap=1, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_value_that_cannot_be_read_fails_when_the_table_is_opened(tmp_path: Path, engine: str) -> None:
+    column = pa.array([b"a", b"\xff\xfe secret"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"x": column}), tmp_path / "bad.parquet")
+    with pytest.raises(dm.DataError, match="cannot be read") as refused:
+        dm.open(tmp_path / "bad.parquet", schema=Schema("t", (Nominal("x", ("a",), "a"),), 10), cap=1, engine=engine)
+    assert "secret" not in str(refused.value)

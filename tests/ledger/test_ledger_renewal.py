@@ -70,6 +70,16 @@ def test_a_policy_that_makes_no_sense_is_refused(days: int, epsilon: object) -> 
         Renewal.every(days, epsilon=epsilon)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "parts", [(10**9, 30.5, TODAY), (10**9, True, TODAY), (10**20, 30, TODAY), (10**9, 30, datetime.now(UTC))]
+)
+def test_a_policy_that_could_not_be_read_back_is_refused(parts: tuple[object, ...], tmp_path: Path) -> None:
+    with pytest.raises(dm.RequestError):
+        Renewal(*parts)  # type: ignore[arg-type]
+    with pytest.raises(dm.RequestError):
+        open_visits(tmp_path / "l.db", cap=1, renewal="1 every 30 days")
+
+
 def test_a_policy_is_written_and_read_back() -> None:
     renewal = Renewal.every(365, epsilon="0.25", start=date(2026, 1, 31))
     assert Renewal.parse(str(renewal)) == renewal

@@ -60,9 +60,12 @@ def cached_counts(
     cells: Cells,
     groups: Sequence[tuple[RowKey, ...]],
     count: Callable[[Cells, Sequence[tuple[RowKey, ...]]], list[Integers]],
+    *,
+    keyed: bool = False,
 ) -> list[Integers]:
     """The counts of every group, counting only those that are not known yet, in one pass."""
-    names = [cache_name("counts", cells, group, split_key) for group in groups]
+    kind = f"counts {split_key.hex()} " if keyed else "counts"
+    names = [cache_name(kind, cells, group, split_key) for group in groups]
     found: list[Integers | None] = [cache.get(name) for name in names]
     missing = [place for place, counts in enumerate(found) if counts is None]
     if missing:

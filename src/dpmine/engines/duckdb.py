@@ -19,9 +19,12 @@ from dpmine.engines.sql import CountQuery, call, element
 from dpmine.errors import DataError
 from dpmine.frames import NUMBER_OF_TEXT, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, FileSource, text_of_value
 from dpmine.plans import Cells, RowKey, count_leaves
-from dpmine.schema import ItemList, Nominal, Numeric, Schema
+from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
 
 Integers = NDArray[np.int64]
+
+# Codes are wide integers: in a type that just holds them, adding to a code would fail for some rows and not for others.
+CODE = "BIGINT"
 
 WHITE_SPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 
@@ -51,6 +54,21 @@ class DuckDBTable:
         if self.schema.unit.column is not None:
             names.append((encoder.person(self.schema.unit.column), "person"))
         self.coded = exp.select(*(exp.alias_(code, name) for code, name in names)).from_("rows_of_files")
+        self._read_everything_once([name for _, name in names])
+
+    def _read_everything_once(self, names: list[str]) -> None:
+        """A value that cannot be read must fail here, where the owner sees it, and never behind the door."""
+        import duckdb
+
+        whole = exp.select(exp.Count(this=exp.Star()), *(call("count", exp.column(name)) for name in names))
+        text = whole.from_(self.coded.subquery("coded")).sql(dialect="duckdb")
+        try:
+            rows = int(self.source.cursor().execute(text).fetchall()[0][0])
+        except duckdb.Error:
+            raise DataError("The table holds a value that cannot be read, such as text that is not UTF-8.") from None
+        if rows > MOST_ROWS:
+            raise DataError(f"A table may have at most {MOST_ROWS} rows.")
+        self.source.check_unchanged()
 
 
 class DuckDBEngine:
@@ -62,7 +80,12 @@ class DuckDBEngine:
 
     def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
         """For each group of keys the exact row counts, of shape [cells, *key sizes]."""
-        return cached_counts(self._table.cache, self._split_key, cells, groups, self._count)
+        keyed = self._table.schema.unit.column is not None  # which rows of a person stay depends on the key
+        return cached_counts(self._table.cache, self._split_key, cells, groups, self._count, keyed=keyed)
+
+    def ready(self) -> None:
+        """Refuse, before anything is charged, if the files are not those that were opened."""
+        self._table.source.check_unchanged()
 
     def _count(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
         query = CountQuery(self._table.schema, self._split_key)
@@ -74,6 +97,7 @@ class DuckDBEngine:
             select = select.with_("coded", as_=self._table.coded)
         text = select.sql(dialect="duckdb")
         rows = self._table.source.cursor().execute(text).fetchnumpy()
+        self._table.source.check_unchanged()
         counted = {name: np.ma.getdata(column) for name, column in rows.items()}
         empty = {name: np.ma.getmaskarray(column) for name, column in rows.items()}
         found = []
@@ -113,7 +137,9 @@ class _Encoder:
         if name not in self._source.columns:
             raise DataError(f"The table has no column {name!r}, which names the persons.")
         column = exp.column(f"c{self._source.columns.index(name)}")
-        return self._text(column, self._source.column_type(name), name)
+        text = self._text(column, self._source.column_type(name), name)
+        empty = exp.EQ(this=call("trim", text.copy(), _written(WHITE_SPACE)), expression=exp.Literal.string(""))
+        return exp.Case().when(empty, exp.null()).else_(text)
 
     def _text(self, column: exp.Expression, kind: str, name: str) -> exp.Expression:
         if kind == "BOOLEAN":
@@ -135,7 +161,7 @@ class _Encoder:
         else:
             self._source.create_enum(type_name, attribute.categories)
             code = _enum_code(self._text(column, kind, attribute.name), type_name)
-        return _cast(exp.Coalesce(this=code, expressions=[_number(attribute.other_code)]), _smallest(attribute.size))
+        return _cast(exp.Coalesce(this=code, expressions=[_number(attribute.other_code)]), CODE)
 
     def _items(self, attribute: ItemList, column: exp.Expression, kind: str, type_name: str) -> exp.Expression:
         """The codes of the first `at_most` known items."""
@@ -199,7 +225,7 @@ def _float_code(attribute: Nominal, number: exp.Expression) -> exp.Expression:
 
 def _grid_code(attribute: Numeric, number: exp.Expression) -> exp.Expression:
     """The largest grid point <= number, clamped: by whole numbers where the grid is whole, else corrected by comparing."""
-    low, step, size = attribute.low, attribute.step, attribute.size
+    low, step = attribute.low, attribute.step
     clamped = exp.Greatest(
         this=exp.Least(this=number, expressions=[_double(attribute.edges[-1])]), expressions=[_double(attribute.edges[0])]
     )
@@ -210,7 +236,7 @@ def _grid_code(attribute: Numeric, number: exp.Expression) -> exp.Expression:
     else:
         code = _corrected(attribute, clamped)
     missing = exp.or_(exp.Is(this=number.copy(), expression=exp.null()), call("isnan", number.copy()))
-    return _cast(exp.Case().when(missing, _number(attribute.other_code)).else_(code), _smallest(size))
+    return _cast(exp.Case().when(missing, _number(attribute.other_code)).else_(code), CODE)
 
 
 def _corrected(attribute: Numeric, clamped: exp.Expression) -> exp.Expression:
@@ -239,7 +265,3 @@ def _number(number: int) -> exp.Expression:
 
 def _double(number: float) -> exp.Expression:
     return _cast(exp.Literal.string(repr(float(number))), "DOUBLE")
-
-
-def _smallest(size: int) -> str:
-    return "UTINYINT" if size <= 2**8 else "USMALLINT" if size <= 2**16 else "UINTEGER"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -26,6 +27,14 @@ class Lists:
     items: Codes
 
 
+@dataclass(frozen=True, eq=False)
+class Persons:
+    """For each row the number of its person (-1: none), and a hash of the person's name below 2^31 - 1."""
+
+    numbers: NDArray[np.int64]
+    hashes: NDArray[np.int64]
+
+
 @dataclass(eq=False)
 class EncodedTable:
     """The codes of one table version. Immutable; kernels, caches and engines share it."""
@@ -35,8 +44,8 @@ class EncodedTable:
     columns: dict[str, Codes]
     lists: dict[str, Lists]
     encoding: str
-    persons: NDArray[np.int64] | None = None
-    """The number of each row's person, -1 where it names none; None where the unit is a row, or persons are capped."""
+    persons: Persons | None = None
+    """Whose rows these are; None where the unit is a row, or persons are capped already."""
     cache: Cache = field(default_factory=Cache)
 
     @property
@@ -108,15 +117,26 @@ def encode(source: Source, schema: Schema) -> EncodedTable:
     return EncodedTable(schema, source.rows, columns, lists, f"{source.kind}-{ENCODING}", persons)
 
 
-def number_persons(source: Source, column: str) -> NDArray[np.int64]:
-    """A number for each row that two rows share exactly if their texts name the same person; -1 for none."""
+def number_persons(source: Source, column: str) -> Persons:
+    """Rows share a person exactly if the column's texts are the same; rows with no text but white space have none."""
     if column not in source.columns:
         raise DataError(f"The table has no column {column!r}, which names the persons.")
-    numbers: dict[str, int] = {}
+    if source.holds_floats(column):
+        raise DataError(
+            f"The column {column!r} names persons by floats, which merges long numbers. Store text or whole numbers."
+        )
+    known: dict[str, int] = {}
     texts = source.texts(column)
-    return np.fromiter(
-        (-1 if text is None else numbers.setdefault(text, len(numbers)) for text in texts), np.int64, len(texts)
-    )
+    named = [text if text is not None and text.strip() else None for text in texts]
+    numbers = [-1 if text is None else known.setdefault(text, len(known)) for text in named]
+    hashes = np.array([*map(name_hash, known), 0], dtype=np.int64)  # the last one is for rows without a person
+    return Persons(np.array(numbers, dtype=np.int64), hashes[np.array(numbers, dtype=np.intp)])
+
+
+def name_hash(name: str) -> int:
+    """A number below 2^31 - 1 for a person's name, which SQL engines compute alike. Nothing private rests on it."""
+    digest = hashlib.md5(name.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:8], "little") % (2**31 - 1)
 
 
 def encode_nominal(source: Source, attribute: Nominal) -> Codes:

@@ -37,10 +37,10 @@ def row_parts(table: EncodedTable, split_key: bytes, salt: str, weights: tuple[i
     return np.searchsorted(part_ends(weights), _stirred(hashed, drawn[:3]), side="right").astype(smallest_type(len(weights)))
 
 
-def content_hashes(table: EncodedTable, split_key: bytes, salt: str) -> Integers:
-    """A hash of every row's values alone: identical rows share it."""
+def person_row_hashes(table: EncodedTable, names: Integers, split_key: bytes, salt: str) -> Integers:
+    """A hash of every row's values and its person's name: identical rows of one person share it."""
     drawn = multipliers(split_key, salt, 5 + len(table.columns) + len(table.lists))
-    return _stirred(_content(table, drawn), drawn[:3])
+    return _stirred((_content(table, drawn) + (names + 1) * drawn[3]) % PRIME, drawn[:3])
 
 
 def _content(table: EncodedTable, drawn: list[int]) -> Integers:

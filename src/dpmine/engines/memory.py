@@ -64,6 +64,9 @@ class MemoryEngine:
         """For each group of keys the exact row counts, of shape [cells, *key sizes]."""
         return cached_counts(self._cache, self._split_key, cells, groups, self._count)
 
+    def ready(self) -> None:
+        """Rows in memory do not change."""
+
     # -- counting ---------------------------------------------------------------------------------------------------
 
     def _count(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:

@@ -1,8 +1,9 @@
 """Persons who own several rows: at most k of them count, chosen once, before any view.
 
-Of each person the k rows with the smallest keyed hash of their values are kept; rows with equal hashes are ordered by
-their values, and identical rows are interchangeable. So which rows stay depends on that person's own rows and the key, not
-on row order, duplicates elsewhere or other persons: adding or removing a person changes at most k rows of what is left.
+Of each person the k rows with the smallest keyed hash of name and values are kept; rows with equal hashes are ordered by
+their values, and identical rows are interchangeable. (With the name in the hash, no kind of row is preferred throughout.)
+So which rows stay depends on that person's own rows and the key, not on row order, duplicates elsewhere or other persons:
+adding or removing a person changes at most k rows of what is left.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.engines.encoding import EncodedTable, Lists
-from dpmine.engines.hashing import content_hashes
+from dpmine.engines.hashing import person_row_hashes
 
 SALT = "rows of a person"
 
@@ -23,8 +24,9 @@ def capped(table: EncodedTable, split_key: bytes) -> EncodedTable:
     ranks = [_list_ranks(column, table.rows) for column in table.lists.values()]
     codes = [codes.astype(np.int64) for codes in table.columns.values()]
     # The last key of lexsort is the first to decide: person, then hash, then values.
-    order = np.lexsort((*ranks, *codes, content_hashes(table, split_key, SALT), table.persons))
-    ordered = table.persons[order]
+    hashes = person_row_hashes(table, table.persons.hashes, split_key, SALT)
+    order = np.lexsort((*ranks, *codes, hashes, table.persons.numbers))
+    ordered = table.persons.numbers[order]
     starts = np.concatenate(([True], ordered[1:] != ordered[:-1])) if table.rows else np.zeros(0, dtype=bool)
     turn = np.arange(table.rows) - np.maximum.accumulate(np.where(starts, np.arange(table.rows), 0))
     kept = np.zeros(table.rows, dtype=bool)

@@ -89,7 +89,7 @@ class CountQuery:
         assert isinstance(rules, Branch)
         key = self._key(rules.key)
         if all(child is None for child in rules.children):
-            return exp.Add(this=exp.paren(key), expression=_int(first)) if first else key
+            return _add(_big(key), _int(first))
         if len(rules.children) == 1:
             return self._cell(rules.children[0], first)
         case = exp.Case(this=exp.paren(key))
@@ -145,19 +145,21 @@ class CountQuery:
     def capped(self, at_most: int) -> exp.Select:
         """The relation `coded` from `encoded`, which also names each row's person: as `persons.capped`, row for row."""
         rounds = self._drawn(PERSONS)[:3]
-        relation = _layer(exp.to_table("encoded"), {"r0": self._content(PERSONS)})
+        named = _add(_mod(call("md5_number_upper", exp.column("person"))), _int(1))  # as in `encoding.name_hash`
+        start = _mod(_add(self._content(PERSONS), _times(_big(named), _int(self._drawn(PERSONS)[3]))))
+        relation = _layer(exp.to_table("encoded"), {"r0": start})
         for turn in range(3):
             relation = _layer(relation, {f"r{turn + 1}": _stirred(exp.column(f"r{turn}"), rounds[turn])})
         names = (*self._columns.values(), *self._lists.values())
         order = [exp.Ordered(this=exp.column(name), nulls_first=False) for name in ("r3", *names)]
         number = exp.Window(this=exp.RowNumber(), partition_by=[exp.column("person")], order=exp.Order(expressions=order))
         ranked = _layer(relation, {"turn": number})
-        named = exp.not_(exp.Is(this=exp.column("person"), expression=exp.null()))
+        has_person = exp.not_(exp.Is(this=exp.column("person"), expression=exp.null()))
         return (
             exp.select(*(exp.column(name) for name in names))
             .from_(ranked)
             .where(exp.LTE(this=exp.column("turn"), expression=_int(at_most)))
-            .where(named)
+            .where(has_person)
         )
 
     def _drawn(self, salt: str) -> list[int]:
@@ -268,7 +270,7 @@ def call(name: str, *arguments: exp.Expression) -> exp.Expression:
 
 def element(array: exp.Expression, place: exp.Expression) -> exp.Expression:
     """The element at a place counted from 0. We say that we count from 1: SQLGlot shifts only where it knows the type."""
-    return exp.Bracket(this=array, expressions=[_add(place, _int(1))], offset=1)
+    return exp.Bracket(this=array, expressions=[_add(_big(place), _int(1))], offset=1)
 
 
 def _array(numbers: Sequence[int]) -> exp.Expression:

@@ -59,6 +59,10 @@ class Engine(Protocol):
         """For each group of keys the exact row counts, of shape [cells, *key sizes]."""
         ...
 
+    def ready(self) -> None:
+        """Raise, before anything is charged, if the table is no longer the one that was opened."""
+        ...
+
 
 class Kernel:
     """Answers queries on one table version under one schema and one ledger."""
@@ -87,6 +91,7 @@ class Kernel:
     def answer(self, query: Query, *, analyst: str, key: str | None = None) -> Reply:
         """Answer one query: charge, compute, store, release."""
         plan, request = self._plan(query, analyst, key)
+        self._engine.ready()
         self._checkpoint("planned")
         outcome = self.ledger.reserve(request)
         if isinstance(outcome, Reservation):

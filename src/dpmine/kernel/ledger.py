@@ -70,6 +70,8 @@ class Ledger:
         self.path = None if path is None else path.absolute()  # a later chdir must not move the anchor
         self._checkpoint = checkpoint
         self._neighbours = neighbours
+        if not (renewal is None or isinstance(renewal, Renewal)):
+            raise RequestError("A renewal is made by dm.Renewal.every(days, epsilon=...).")
         self._renewal = renewal
         self._anchor = None if self.path is None else Anchor(self.path)
         self._seen: Head | None = None
@@ -167,7 +169,7 @@ class Ledger:
         if self._renewal is not None and self._renewal != stated_renewal:
             raise LedgerError(f"This ledger's renewal is {stated_renewal or 'none'}, not {self._renewal}.")
         self._renewal = stated_renewal
-        stated = self.account(DATASET).allotment - self._renewed()
+        stated = int(self._read("SELECT allotment FROM accounts WHERE name = ?", (DATASET,))[0][0])
         if cap is not None and cap != stated:
             raise LedgerError(f"This ledger's cap is epsilon {format_units(stated)}, not {format_units(cap)}.")
 
@@ -269,12 +271,7 @@ class Ledger:
         return replace(account, allotment=account.allotment + self._renewed())
 
     def _renewed(self) -> int:
-        if self._renewal is None:
-            return 0
-        last = self._read("SELECT entry FROM log ORDER BY sequence DESC LIMIT 1")
-        # A clock that was set back does not take renewals back that requests already relied on.
-        seen = datetime.fromisoformat(json.loads(last[0][0])["at"]) if last else datetime.now(UTC)
-        return self._renewal.added(max(seen, datetime.now(UTC)))
+        return 0 if self._renewal is None else self._renewal.added(datetime.now(UTC))
 
     def accounts(self) -> list[Account]:
         """The analysts' accounts by name; the data set's own is `account(DATASET)`."""
