@@ -268,6 +268,9 @@ class FailingEngine:
     def __init__(self, outcome: Any) -> None:
         self.outcome = outcome
 
+    def ready(self) -> None:
+        pass
+
     def counts(self, cells: Any, groups: Sequence[Any]) -> Any:
         if isinstance(self.outcome, BaseException):
             raise self.outcome

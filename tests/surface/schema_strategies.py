@@ -70,7 +70,7 @@ def nominals(draw: st.DrawFn, *, name: str = "n") -> Nominal:
 
 @st.composite
 def item_lists(draw: st.DrawFn, *, name: str = "l") -> ItemList:
-    items = tuple(draw(st.lists(any_text, min_size=1, max_size=6, unique=True)))
+    items = tuple(draw(st.lists(any_text.filter(str.strip), min_size=1, max_size=6, unique=True)))
     return ItemList(name, items, draw(st.integers(1, 100)), draw(st.sampled_from(["|", ";", ", ", "\n"])))
 
 
