@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmine.errors import DataError
-from dpmine.frames import Source, open_source
+from dpmine.frames import Source, open_source, require_columns
 from dpmine.schema import ItemList, Nominal, Numeric, Schema
 
 
@@ -56,9 +55,7 @@ def check_table(table: Any, schema: Schema) -> TableReport:
     """Compare a table with a schema."""
     source = open_source(table)
     described = [attribute.name for attribute in schema.attributes]
-    missing = [name for name in described if name not in source.columns]
-    if missing:
-        raise DataError(f"The table has no column {missing[0]!r}, which the schema describes.")
+    require_columns(source, described)
     columns = tuple(ColumnReport(attribute.name, _changes(source, attribute)) for attribute in schema.attributes)
     unread = tuple(name for name in source.columns if name not in described)
     return TableReport(source.rows, schema.rows_at_most, columns, unread)

@@ -80,6 +80,13 @@ def open_source(table: Any) -> Source:
     return FrameSource(table)
 
 
+def require_columns(source: Source, names: list[str]) -> None:
+    """Refuse a table that lacks a column which its schema describes."""
+    for name in names:
+        if name not in source.columns:
+            raise DataError(f"The table has no column {name!r}, which the schema describes.")
+
+
 def matching_files(path: str | Path) -> list[Path]:
     """The file of that name, or else the files that match it as a pattern, sorted."""
     if Path(path).exists():

@@ -17,7 +17,7 @@ from dpmine.engines.cache import Cache, cached_counts
 from dpmine.engines.encoding import ENCODING
 from dpmine.engines.sql import CountQuery, call, element
 from dpmine.errors import DataError
-from dpmine.frames import NUMBER_OF_TEXT, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, FileSource, text_of_value
+from dpmine.frames import NUMBER_OF_TEXT, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, FileSource, require_columns, text_of_value
 from dpmine.plans import Cells, RowKey, count_leaves
 from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
 
@@ -41,9 +41,7 @@ class DuckDBTable:
 
     def __post_init__(self) -> None:
         self.encoding = f"{self.source.kind}-{ENCODING}"
-        missing = [attribute.name for attribute in self.schema.attributes if attribute.name not in self.source.columns]
-        if missing:
-            raise DataError(f"The table has no column {missing[0]!r}, which the schema describes.")
+        require_columns(self.source, [attribute.name for attribute in self.schema.attributes])
         self.source.register("rows_of_files")
         encoder = _Encoder(self.source)
         codes = [encoder.code(attribute, place) for place, attribute in enumerate(self.schema.attributes)]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpmine.engines.cache import Cache
 from dpmine.errors import DataError
-from dpmine.frames import Source
+from dpmine.frames import Source, require_columns
 from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
 
 ENCODING = 1  # raised whenever a row may get other codes, or fall into another part, than before
@@ -70,13 +70,10 @@ class EncodedTable:
             distinct *= size
         for column in self.lists.values():
             identity, distinct = _dense(identity)
-            identity = identity * max(self.rows, 1) + _list_identity(column, self.rows)
+            identity = identity * max(self.rows, 1) + list_ranks(column, self.rows)
         order = np.argsort(identity, kind="stable")
-        ordered = identity[order]
-        starts = np.concatenate(([True], ordered[1:] != ordered[:-1])) if self.rows else np.zeros(0, dtype=bool)
-        first = np.maximum.accumulate(np.where(starts, np.arange(self.rows), 0))
         occurrence = np.empty(self.rows, dtype=np.int64)
-        occurrence[order] = np.arange(self.rows) - first
+        occurrence[order] = turns(identity[order])
         return occurrence
 
 
@@ -85,23 +82,25 @@ def _dense(identity: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     return dense.astype(np.int64), max(len(distinct), 1)
 
 
-def _list_identity(column: Lists, rows: int) -> NDArray[np.int64]:
-    """A number for each row that two rows share exactly if their lists are equal."""
-    seen: dict[tuple[int, ...], int] = {}
+def list_ranks(column: Lists, rows: int) -> NDArray[np.int64]:
+    """Numbers in the order of the rows' lists, item by item; equal lists have equal numbers."""
     ends = np.cumsum(np.bincount(column.rows, minlength=rows)).tolist()
     items = column.items.tolist()
-    start, identity = 0, np.empty(rows, dtype=np.int64)
-    for row, end in enumerate(ends):
-        identity[row] = seen.setdefault(tuple(items[start:end]), len(seen))
-        start = end
-    return identity
+    lists = [tuple(items[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+    rank = {listed: place for place, listed in enumerate(sorted(set(lists)))}
+    return np.fromiter((rank[listed] for listed in lists), np.int64, rows)
+
+
+def turns(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For numbers of which equal ones stand together: 0 for the first of its kind, 1 for the second, ..."""
+    places = np.arange(len(ordered))
+    starts = np.concatenate((np.ones(min(len(ordered), 1), dtype=bool), ordered[1:] != ordered[:-1]))
+    return places - np.maximum.accumulate(np.where(starts, places, 0))
 
 
 def encode(source: Source, schema: Schema) -> EncodedTable:
     """Encode every attribute of the schema; columns that the schema does not name are never read."""
-    missing = [attribute.name for attribute in schema.attributes if attribute.name not in source.columns]
-    if missing:
-        raise DataError(f"The table has no column {missing[0]!r}, which the schema describes.")
+    require_columns(source, [attribute.name for attribute in schema.attributes])
     columns: dict[str, Codes] = {}
     lists: dict[str, Lists] = {}
     for attribute in schema.attributes:

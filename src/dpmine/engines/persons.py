@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.engines.encoding import EncodedTable, Lists
+from dpmine.engines.encoding import EncodedTable, Lists, list_ranks, turns
 from dpmine.engines.hashing import person_row_hashes
 
 SALT = "rows of a person"
@@ -21,16 +21,14 @@ def capped(table: EncodedTable, split_key: bytes) -> EncodedTable:
     """The table in which every person owns at most `at_most` rows; itself where the unit is a row."""
     if table.persons is None:
         return table
-    ranks = [_list_ranks(column, table.rows) for column in table.lists.values()]
+    ranks = [list_ranks(column, table.rows) for column in table.lists.values()]
     codes = [codes.astype(np.int64) for codes in table.columns.values()]
     # The last key of lexsort is the first to decide: person, then hash, then values.
     hashes = person_row_hashes(table, table.persons.hashes, split_key, SALT)
     order = np.lexsort((*ranks, *codes, hashes, table.persons.numbers))
     ordered = table.persons.numbers[order]
-    starts = np.concatenate(([True], ordered[1:] != ordered[:-1])) if table.rows else np.zeros(0, dtype=bool)
-    turn = np.arange(table.rows) - np.maximum.accumulate(np.where(starts, np.arange(table.rows), 0))
     kept = np.zeros(table.rows, dtype=bool)
-    kept[order] = (turn < table.schema.unit.at_most) & (ordered >= 0)
+    kept[order] = (turns(ordered) < table.schema.unit.at_most) & (ordered >= 0)
     columns = {name: codes[kept] for name, codes in table.columns.items()}
     lists = {name: _kept_lists(column, kept) for name, column in table.lists.items()}
     return EncodedTable(table.schema, int(kept.sum()), columns, lists, table.encoding)
@@ -40,12 +38,3 @@ def _kept_lists(column: Lists, kept: NDArray[np.bool_]) -> Lists:
     place = np.cumsum(kept) - 1
     stays = kept[column.rows]
     return Lists(place[column.rows[stays]].astype(np.uint32), column.items[stays])
-
-
-def _list_ranks(column: Lists, rows: int) -> NDArray[np.int64]:
-    """Numbers in the order of the rows' lists, item by item: two rows compare by their own lists alone."""
-    ends = np.cumsum(np.bincount(column.rows, minlength=rows)).tolist()
-    items = column.items.tolist()
-    lists = [tuple(items[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
-    rank = {listed: place for place, listed in enumerate(sorted(set(lists)))}
-    return np.fromiter((rank[listed] for listed in lists), np.int64, rows)
