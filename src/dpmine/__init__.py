@@ -17,7 +17,14 @@ from dpmine.errors import (
 )
 from dpmine.expression_text import parse_key, parse_predicate
 from dpmine.expressions import col
-from dpmine.queries import Leaf, Split, Subsets, Thresholds, one_versus_rest
+from dpmine.mining.forests import GreedyForest, RandomForest
+from dpmine.mining.saving import load
+from dpmine.mining.selection import select_model
+from dpmine.mining.trees.classifier import TreeClassifier
+from dpmine.mining.trees.diffp_c45 import DiffPC45
+from dpmine.mining.trees.diffp_id3 import DiffPID3
+from dpmine.mining.trees.sulq_id3 import SulqID3
+from dpmine.queries import Leaf, Split, Stay, Subsets, Thresholds, one_versus_rest
 from dpmine.renewal import Renewal
 from dpmine.schema import ItemList, Nominal, Numeric, Schema
 from dpmine.tables import PrivateTable
@@ -29,10 +36,13 @@ __all__ = [
     "BudgetError",
     "DataError",
     "DataSet",
+    "DiffPC45",
+    "DiffPID3",
     "DpmineError",
     "Epsilon",
     "EpsilonError",
     "ExpressionError",
+    "GreedyForest",
     "ItemList",
     "Leaf",
     "LedgerError",
@@ -40,17 +50,23 @@ __all__ = [
     "Nominal",
     "Numeric",
     "PrivateTable",
+    "RandomForest",
     "Renewal",
     "RequestError",
     "RequestInProgress",
     "Schema",
     "SchemaError",
     "Split",
+    "Stay",
     "Subsets",
+    "SulqID3",
     "Thresholds",
+    "TreeClassifier",
     "col",
+    "load",
     "one_versus_rest",
     "open",
     "parse_key",
     "parse_predicate",
+    "select_model",
 ]

@@ -21,7 +21,7 @@ from dpmine.queries import Preview, Query, Reply
 from dpmine.renewal import Renewal
 from dpmine.schema import Schema
 from dpmine.statements import Allotment, Spending, Statement
-from dpmine.tables import PrivateTable
+from dpmine.tables import PrivateTable, install_opener
 
 if TYPE_CHECKING:
     from dpmine.engines.duckdb import DuckDBTable
@@ -220,3 +220,10 @@ def _allotment(account: Account) -> Allotment:
 def _spending(entry: dict[str, Any], answered: set[tuple[str, str]]) -> Spending:
     who, key = entry["analyst"], entry["key"]
     return Spending(who, entry["what"], Epsilon(entry["cost"][0]), entry["at"], (who, key) in answered)
+
+
+def _open_in_memory(table: Any, schema: Schema, epsilon: Epsilon) -> PrivateTable:
+    return open(table, schema=schema, cap=epsilon).grant("fit", epsilon=epsilon)
+
+
+install_opener(_open_in_memory)

@@ -77,7 +77,7 @@ def open_source(table: Any) -> Source:
     """A file path or glob pattern, or a pandas, Polars or Arrow frame (or anything narwhals knows, or a dict of columns)."""
     if isinstance(table, (str, Path)):
         return FileSource(table)
-    return FrameSource(table)
+    return table if isinstance(table, FrameSource) else FrameSource(table)
 
 
 def require_columns(source: Source, names: list[str]) -> None:
@@ -268,11 +268,11 @@ class FileSource:
 
 
 class FrameSource:
-    """A data frame in memory."""
+    """A data frame in memory, or columns in a dict; `more` columns come from beside it."""
 
     kind = "frame"
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, more: dict[str, Any] | None = None) -> None:
         import narwhals.stable.v2 as nw
 
         self._names: dict[str, Any]
@@ -296,6 +296,11 @@ class FrameSource:
                 raise DataError("The table has two columns of the same name.") from None
             self._values = {}
             self.rows = len(self._frame)
+        for name, values in (more or {}).items():
+            self._values[name] = values.tolist() if hasattr(values, "tolist") else list(values)
+            self._names[name] = None
+            if len(self._values[name]) != self.rows:
+                raise DataError(f"The table has {self.rows} rows, but {name!r} has {len(self._values[name])} values.")
         self.columns = list(self._names)
 
     def _array(self, name: str) -> NDArray[Any]:

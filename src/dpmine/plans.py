@@ -79,6 +79,40 @@ class HashedPart(RowKey):
     size: int
 
 
+class RowScores:
+    """A rule tree on codes with integers at its leaves."""
+
+
+@value("row-scores")
+class LeafScores(RowScores):
+    scores: tuple[int, ...]
+
+
+@value("score-branch")
+class ScoreBranch(RowScores):
+    """Its key reads one column."""
+
+    key: Recode
+    children: tuple[RowScores, ...]
+
+
+@value("largest-sum")
+class LargestSum(RowKey):
+    """The place of the largest sum of scores over the trees; of equal ones the first."""
+
+    trees: tuple[RowScores, ...]
+    size: int
+
+
+@value("banded-sum")
+class BandedSum(RowKey):
+    """The band of the sum of the trees' first scores: how many of the rising edges are at or below it."""
+
+    trees: tuple[RowScores, ...]
+    edges: tuple[int, ...]
+    size: int
+
+
 # -- resolved cells ----------------------------------------------------------------------------------------------------
 
 
@@ -206,6 +240,18 @@ class BySubset(RowSplits):
         return len(self.subsets)
 
 
+@value("whole")
+class Whole(RowSplits):
+    """One candidate, which leaves the cell whole. `key` is any key of the choice: its counts add up to the cell's."""
+
+    key: RowKey
+    bonus: int
+
+    @property
+    def candidates(self) -> int:
+        return 1
+
+
 @value("best-split")
 class BestSplit(RowQuestion):
     target: RowKey
@@ -217,6 +263,16 @@ class BestSplit(RowQuestion):
 
     def families_of(self, cell: int) -> tuple[RowSplits, ...]:
         return self.families[cell] if len(self.families) > 1 else self.families[0]
+
+
+@value("best-model")
+class BestModel(RowQuestion):
+    """The key whose label agrees with the target in most rows."""
+
+    target: RowKey
+    models: tuple[RowKey, ...]
+    mechanism: str
+    calibration: str
 
 
 @value("plan")

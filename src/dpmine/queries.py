@@ -16,7 +16,8 @@ from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Bins, Group, Groups, Key, Predicate
 from dpmine.intervals import noise_scale
-from dpmine.schema import Nominal, Numeric, Schema
+from dpmine.model_keys import Predicted
+from dpmine.schema import MOST_ROWS, Nominal, Numeric, Schema
 from dpmine.values import value
 
 # What one query may ask for: limits by public parameters, checked before anything is charged.
@@ -29,6 +30,8 @@ MOST_HISTOGRAM_KEYS = 16
 MOST_FAMILIES = 4_096  # of candidate splits in a cell
 MOST_CANDIDATES = 200_000  # in a cell
 MOST_DIFFERENT_EPSILONS = 1_000
+MOST_BONUS = MOST_ROWS  # of staying: no gain is larger
+MOST_MODELS = 1_000  # in one choice
 MECHANISMS = ("exponential", "permute-and-flip")
 CALIBRATIONS = ("monotone", "generic")
 SPLIT_SCORES = ("max", "gini", "infogain")
@@ -255,8 +258,8 @@ class Splits:
         """The number of candidates."""
         raise NotImplementedError
 
-    def candidate(self, schema: Schema, index: int) -> Key:
-        """One candidate as the key it splits by."""
+    def candidate(self, schema: Schema, index: int) -> Key | None:
+        """One candidate as the key it splits by; None where it does not split."""
         raise NotImplementedError
 
 
@@ -326,6 +329,26 @@ class Subsets(Splits):
         return Groups(self.attribute, (Group(name, members),), rest=f"not {name}")
 
 
+@value("stay")
+class Stay(Splits):
+    """One candidate: no split. Its score is that of the whole cell plus a public bonus in units of the score (rows).
+
+    So a tree stops where no split gains more than the bonus, without asking how many rows there are.
+    """
+
+    bonus: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.bonus <= MOST_BONUS:
+            raise RequestError(f"The bonus of staying lies between 0 and {MOST_BONUS}. Got {self.bonus}.")
+
+    def size(self, schema: Schema) -> int:
+        return 1
+
+    def candidate(self, schema: Schema, index: int) -> None:
+        return None
+
+
 def one_versus_rest(schema: Schema, name: str) -> Subsets:
     """Every single category of an attribute, and every inner node of its taxonomy, against the others."""
     attribute = schema.single(name)
@@ -359,6 +382,20 @@ class ChooseSplit(Choice):
 
     def families(self, cell: int) -> tuple[Splits, ...]:
         return self.candidates[cell] if len(self.candidates) > 1 else self.candidates[0]
+
+
+@value("choose-model")
+class ChooseModel(Choice):
+    """The model that predicts the class of most rows; the score of a model is the number of rows it is right about."""
+
+    models: tuple[Predicted, ...]
+    mechanism: str
+    calibration: str
+
+    def __post_init__(self) -> None:
+        self.check()
+        if not 1 <= len(self.models) <= MOST_MODELS:
+            raise RequestError(f"One choice has 1 to {MOST_MODELS} models. Got {len(self.models)}.")
 
 
 @value("query")

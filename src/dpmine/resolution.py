@@ -26,10 +26,13 @@ from dpmine.expressions import (
     Test,
     list_attribute,
 )
+from dpmine.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.plans import (
     All,
     Any_,
+    BandedSum,
     BestLabel,
+    BestModel,
     BestRank,
     BestSplit,
     Branch,
@@ -43,6 +46,8 @@ from dpmine.plans import (
     Holds,
     InCodes,
     Keep,
+    LargestSum,
+    LeafScores,
     Negation,
     Plan,
     PowerSums,
@@ -50,10 +55,13 @@ from dpmine.plans import (
     RowKey,
     RowQuestion,
     RowRules,
+    RowScores,
     RowSplits,
     RowStep,
     RowTest,
+    ScoreBranch,
     Tested,
+    Whole,
     count_leaves,
 )
 from dpmine.queries import (
@@ -67,6 +75,7 @@ from dpmine.queries import (
     MOST_STEPS,
     Cell,
     ChooseLabel,
+    ChooseModel,
     ChooseSplit,
     Count,
     Histogram,
@@ -78,6 +87,7 @@ from dpmine.queries import (
     Rules,
     Split,
     Splits,
+    Stay,
     Step,
     Subsets,
     Thresholds,
@@ -129,6 +139,8 @@ def _check_size(question: RowQuestion, leaves: int) -> None:
             raise RequestError(f"This query asks for {counts} counts; one answer holds {MOST_NUMBERS}. Use coarser keys.")
     elif isinstance(question, (BestLabel, BestRank, PowerSums)):
         counts = leaves * question.key.size
+    elif isinstance(question, BestModel):
+        counts = leaves * question.target.size * sum(model.size for model in question.models)
     else:
         assert isinstance(question, BestSplit)
         for families in question.families:
@@ -192,16 +204,19 @@ class _Resolver:
             return BestRank(self.key(AttributeKey(question.attribute)), question.numerator, question.denominator)
         if isinstance(question, ChooseLabel):
             return BestLabel(self.key(question.key), question.mechanism, question.calibration)
-        assert isinstance(question, ChooseSplit)
         target = self.key(AttributeKey(self._schema.require_class()))
+        if isinstance(question, ChooseModel):
+            for model in question.models:
+                if model.classes != self._schema.class_labels:
+                    raise RequestError("A model's classes must be those of the schema, in the same order.")
+            models = tuple(self.key(model) for model in question.models)
+            return BestModel(target, models, question.mechanism, question.calibration)
+        assert isinstance(question, ChooseSplit)
         if len(question.candidates) not in (1, leaves):
             raise RequestError(
                 f"Give the candidates once, or for each of the {leaves} cells. Got {len(question.candidates)}."
             )
-        families = tuple(tuple(self.family(family) for family in cell_families) for cell_families in question.candidates)
-        for cell, cell_families in enumerate(families):
-            if not cell_families:
-                raise RequestError(f"There is no candidate to choose from in cell {cell}.")
+        families = tuple(self.families(cell, cell_families) for cell, cell_families in enumerate(question.candidates))
         bound = self._schema.rows_at_most if question.score == "infogain" else 0  # other scores need no bound
         return BestSplit(target, families, question.score, bound, question.mechanism, question.calibration)
 
@@ -216,6 +231,15 @@ class _Resolver:
     def numeric(self, name: str) -> None:
         if not isinstance(self._schema.single(name), Numeric):
             raise RequestError(f"{name!r} is not numeric, so it has no quantiles.")
+
+    def families(self, cell: int, families: tuple[Splits, ...]) -> tuple[RowSplits, ...]:
+        splitting = [self.family(family) for family in families if not isinstance(family, Stay)]
+        if not splitting:
+            raise RequestError(f"There is no split to choose from in cell {cell}.")
+        resolved = iter(splitting)
+        return tuple(
+            Whole(splitting[0].key, family.bonus) if isinstance(family, Stay) else next(resolved) for family in families
+        )
 
     def family(self, family: Splits) -> RowSplits:
         if isinstance(family, Multiway):
@@ -248,8 +272,25 @@ def resolve_key(key: Key, schema: Schema) -> RowKey:
         return Recode(key.attribute, _runs(key.table(schema)), len(key.groups) + 1)
     if isinstance(key, Test):
         return Tested(resolve_predicate(key.predicate, schema))
+    if isinstance(key, Predicted):
+        return LargestSum(tuple(_scores(tree, schema) for tree in key.trees), len(key.classes))
+    if isinstance(key, ScoreBands):
+        trees = tuple(_scores(tree, schema, key.place) for tree in key.trees)
+        return BandedSum(trees, key.edges, len(key.edges) + 1)
     assert isinstance(key, Part)
     return HashedPart(key.salt, key.weights, len(key.weights))
+
+
+def _scores(tree: ScoreTree, schema: Schema, place: int | None = None) -> RowScores:
+    """A model's tree on codes; with `place`, only that score of each leaf."""
+    if isinstance(tree, ScoreLeaf):
+        return LeafScores(tree.scores if place is None else (tree.scores[place],))
+    assert isinstance(tree, ScoreSplit)
+    key = resolve_key(tree.key, schema)
+    assert isinstance(key, Recode)
+    if len(tree.children) != key.size:
+        raise RequestError(f"A split by {tree.key.title!r} needs {key.size} children. Got {len(tree.children)}.")
+    return ScoreBranch(key, tuple(_scores(child, schema, place) for child in tree.children))
 
 
 def resolve_predicate(predicate: Predicate, schema: Schema) -> RowTest:

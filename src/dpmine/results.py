@@ -265,6 +265,27 @@ class ChosenSplit:
         return f"{self.key.title}: {shown} (chosen privately, epsilon {self.receipt.epsilon})"
 
 
+@dataclass(frozen=True)
+class Stayed:
+    """The private choice was not to split."""
+
+    receipt: Receipt
+
+    def __str__(self) -> str:
+        return f"no split (chosen privately, epsilon {self.receipt.epsilon})"
+
+
+@dataclass(frozen=True)
+class ChosenModel:
+    """Which of several models a private choice picked: most often one that is right about most rows."""
+
+    index: int
+    receipt: Receipt
+
+    def __str__(self) -> str:
+        return f"model {self.index} (chosen privately, epsilon {self.receipt.epsilon})"
+
+
 def interval_of(value: int, scale: Fraction, confidence: float) -> Interval:
     """The interval for a true count, cut at 0, with a note where the cut shifts it."""
     half = noise_half_width(scale, confidence)

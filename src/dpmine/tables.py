@@ -7,7 +7,7 @@ spends takes `epsilon` and, with `dry_run=True`, says cost and expected error in
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, Literal, Protocol, overload
@@ -19,10 +19,12 @@ from dpmine.errors import RequestError
 from dpmine.expression_text import parse_predicate
 from dpmine.expressions import Column, Key, Part, Predicate, key_of
 from dpmine.intervals import noise_scale
+from dpmine.model_keys import Predicted
 from dpmine.queries import (
     LEAF,
     Cell,
     ChooseLabel,
+    ChooseModel,
     ChooseSplit,
     Count,
     Histogram,
@@ -45,6 +47,7 @@ from dpmine.queries import (
 )
 from dpmine.results import (
     ChosenLabel,
+    ChosenModel,
     ChosenPoint,
     ChosenSplit,
     Estimate,
@@ -52,6 +55,7 @@ from dpmine.results import (
     NoisyHistogram,
     NoisyMoments,
     Receipt,
+    Stayed,
 )
 from dpmine.schema import Numeric, Schema
 from dpmine.statements import Statement
@@ -60,6 +64,7 @@ Amount = Epsilon | str | int | float | Decimal
 Amounts = Amount | Sequence[Amount]
 """One epsilon for all cells, or one for each."""
 Keyed = str | Column | Key | Predicate
+Chosen = ChosenLabel | ChosenSplit | Stayed
 CellCandidates = Keyed | Sequence[Keyed | Splits] | Sequence[Sequence[Keyed | Splits]]
 LOWEST, HIGHEST = "0.005", "0.995"
 
@@ -77,6 +82,21 @@ class Executor(Protocol):
     def remaining(self) -> Epsilon: ...
 
     def statement(self) -> Statement: ...
+
+
+_opener: Callable[[Any, Schema, Epsilon], PrivateTable] | None = None
+
+
+def install_opener(opener: Callable[[Any, Schema, Epsilon], PrivateTable]) -> None:
+    """The wiring says how a table in hand becomes a private table; what builds on this module never sees the kernel."""
+    global _opener
+    _opener = opener
+
+
+def open_in_memory(table: Any, schema: Schema, epsilon: Epsilon) -> PrivateTable:
+    """A private table over rows in hand, with a ledger of its own in memory that holds just this budget."""
+    assert _opener is not None, "dpmine.dataset installs the opener"
+    return _opener(table, schema, epsilon)
 
 
 class PrivateTable:
@@ -306,7 +326,7 @@ class PrivateTable:
         calibration: str = ...,
         dry_run: Literal[False] = ...,
         request_key: str | None = ...,
-    ) -> ChosenSplit: ...
+    ) -> ChosenSplit | Stayed: ...
     @overload
     def choose(
         self,
@@ -328,7 +348,7 @@ class PrivateTable:
         calibration: str = "monotone",
         dry_run: bool = False,
         request_key: str | None = None,
-    ) -> ChosenLabel | ChosenSplit | Preview:
+    ) -> Chosen | Preview:
         """Choose privately. For each cell: `choose_cells`.
 
         With score "count", `among` is one key, and the label that most rows have is the likeliest choice. With score
@@ -355,7 +375,7 @@ class PrivateTable:
         calibration: str = ...,
         dry_run: Literal[False] = ...,
         request_key: str | None = ...,
-    ) -> list[ChosenLabel | ChosenSplit | None]: ...
+    ) -> list[Chosen | None]: ...
     @overload
     def choose_cells(
         self,
@@ -377,7 +397,7 @@ class PrivateTable:
         calibration: str = "monotone",
         dry_run: bool = False,
         request_key: str | None = None,
-    ) -> list[ChosenLabel | ChosenSplit | None] | Preview:
+    ) -> list[Chosen | None] | Preview:
         """One choice in each cell; `among` may be a list with one entry for each cell. None where epsilon is 0."""
         nested = not isinstance(among, (str, Column, Key, Predicate)) and bool(among) and isinstance(among[0], (list, tuple))
         listed: Any = among if nested else [among]
@@ -385,6 +405,22 @@ class PrivateTable:
         if dry_run:
             return self._executor.preview(query)
         return self._chosen(query, self._executor.answer(query, key=request_key))
+
+    def choose_model(
+        self,
+        models: Sequence[Predicted],
+        *,
+        epsilon: Amount,
+        mechanism: str = "permute-and-flip",
+        calibration: str = "monotone",
+        request_key: str | None = None,
+    ) -> ChosenModel:
+        """Choose privately among fitted models the one that is right about most rows of this view."""
+        self._without_cells("choose_model")
+        query = self._query(ChooseModel(tuple(models), mechanism, calibration), epsilon)
+        reply = self._executor.answer(query, key=request_key)
+        (index,) = reply.answer.numbers[0] or ()
+        return ChosenModel(index, Receipt.of(reply, 0))
 
     # -- building and reading ---------------------------------------------------------------------------------------
 
@@ -446,9 +482,9 @@ class PrivateTable:
             found.append(NoisyHistogram(titles, labels, counts, reply.answer.scale(cell), Receipt.of(reply, cell)))
         return found
 
-    def _chosen(self, query: Query, reply: Reply) -> list[ChosenLabel | ChosenSplit | None]:
+    def _chosen(self, query: Query, reply: Reply) -> list[Chosen | None]:
         question = query.question
-        found: list[ChosenLabel | ChosenSplit | None] = []
+        found: list[Chosen | None] = []
         for cell, numbers in enumerate(reply.answer.numbers):
             if numbers is None:
                 found.append(None)
@@ -458,7 +494,8 @@ class PrivateTable:
             else:
                 assert isinstance(question, ChooseSplit)
                 family, key = _candidate(question.families(cell), numbers[0], self.schema)
-                found.append(ChosenSplit(key, family, key.labels(self.schema), Receipt.of(reply, cell)))
+                receipt = Receipt.of(reply, cell)
+                found.append(Stayed(receipt) if key is None else ChosenSplit(key, family, key.labels(self.schema), receipt))
         return found
 
 
@@ -488,7 +525,7 @@ def _counts_of(reply: Reply) -> list[NoisyCount | None]:
     ]
 
 
-def _candidate(families: tuple[Splits, ...], index: int, schema: Schema) -> tuple[int, Key]:
+def _candidate(families: tuple[Splits, ...], index: int, schema: Schema) -> tuple[int, Key | None]:
     for number, family in enumerate(families):
         size = family.size(schema)
         if index < size:

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmine.engines.encoding import EncodedTable, encode, smallest_type
+from dpmine.codes import smallest_type
+from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.errors import DataError
 from dpmine.frames import open_source
 from dpmine.schema import ItemList, Nominal, Numeric, Schema

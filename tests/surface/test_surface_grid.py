@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from schema_strategies import EXACT, decimals, numerics
 
-from dpmine.engines.encoding import encode_numbers
+from dpmine.codes import encode_numbers
 from dpmine.errors import RequestError
 from dpmine.expressions import Bins, Compare
 from dpmine.plans import InCodes

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpmine.cli import budget, query, schema
+from dpmine.cli import budget, mine, query, schema
 from dpmine.cli.shared import one_sentence_errors
 
 app = typer.Typer(
@@ -20,6 +20,10 @@ app = typer.Typer(
 app.add_typer(schema.app, name="schema")
 app.add_typer(budget.app, name="budget")
 app.add_typer(query.app, name="query")
+app.add_typer(mine.app, name="mine")
+app.add_typer(mine.plan_app, name="plan")
+app.command()(mine.show)
+app.command()(mine.predict)
 
 
 def _show_version(wanted: bool) -> None:

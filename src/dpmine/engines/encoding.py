@@ -9,14 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.codes import Codes, encode_single, smallest_type
 from dpmine.engines.cache import Cache
 from dpmine.errors import DataError
 from dpmine.frames import Source, require_columns
 from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
 
 ENCODING = 1  # raised whenever a row may get other codes, or fall into another part, than before
-
-Codes = NDArray[np.unsignedinteger]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +103,8 @@ def encode(source: Source, schema: Schema) -> EncodedTable:
     columns: dict[str, Codes] = {}
     lists: dict[str, Lists] = {}
     for attribute in schema.attributes:
-        if isinstance(attribute, Nominal):
-            columns[attribute.name] = encode_nominal(source, attribute)
-        elif isinstance(attribute, Numeric):
-            columns[attribute.name] = encode_numbers(source.numbers(attribute.name), attribute)
+        if isinstance(attribute, (Nominal, Numeric)):
+            columns[attribute.name] = encode_single(source, attribute)
         else:
             lists[attribute.name] = encode_lists(source.lists(attribute.name, attribute.separator), attribute)
     if source.rows > MOST_ROWS:
@@ -138,19 +135,6 @@ def name_hash(name: str) -> int:
     return int.from_bytes(digest[:8], "little") % (2**31 - 1)
 
 
-def encode_nominal(source: Source, attribute: Nominal) -> Codes:
-    """Known categories by code; everything else, nulls too, becomes `other`."""
-    codes = source.category_codes(attribute.name, attribute.categories)
-    return np.where(codes < 0, attribute.other_code, codes).astype(smallest_type(attribute.size))
-
-
-def encode_numbers(numbers: NDArray[np.float64], attribute: Numeric) -> Codes:
-    """Floored to the grid and clamped to its ends; NaN becomes `missing`. Only comparisons, so row-local to the last bit."""
-    codes = np.searchsorted(attribute.edges, numbers, side="right") - 1
-    codes = np.clip(codes, 0, attribute.size - 1)
-    return np.where(np.isnan(numbers), attribute.other_code, codes).astype(smallest_type(attribute.size))
-
-
 def encode_lists(lists: list[list[str]], attribute: ItemList) -> Lists:
     """Of each row the first `at_most` known items, in order."""
     rows: list[int] = []
@@ -160,8 +144,3 @@ def encode_lists(lists: list[list[str]], attribute: ItemList) -> Lists:
         rows.extend([row] * len(known))
         items.extend(known)
     return Lists(np.array(rows, dtype=np.uint32), np.array(items, dtype=smallest_type(len(attribute.items))))
-
-
-def smallest_type(size: int) -> type[np.unsignedinteger]:
-    """The smallest unsigned type that holds 0 .. size - 1."""
-    return np.uint8 if size <= 2**8 else np.uint16 if size <= 2**16 else np.uint32

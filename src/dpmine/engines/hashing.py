@@ -14,7 +14,8 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.engines.encoding import EncodedTable, Lists, smallest_type
+from dpmine.codes import smallest_type
+from dpmine.engines.encoding import EncodedTable, Lists
 
 PRIME = 2**31 - 1
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.codes import smallest_type
 from dpmine.engines.cache import cache_name, cached_counts
-from dpmine.engines.encoding import EncodedTable, smallest_type
+from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.hashing import row_parts
 from dpmine.plans import (
     All,
     Any_,
+    BandedSum,
     Branch,
     Cells,
     Enter,
@@ -26,11 +29,15 @@ from dpmine.plans import (
     Holds,
     InCodes,
     Keep,
+    LargestSum,
+    LeafScores,
     Negation,
     Recode,
     RowKey,
     RowRules,
+    RowScores,
     RowTest,
+    ScoreBranch,
     Tested,
 )
 
@@ -90,13 +97,15 @@ class MemoryEngine:
             return np.zeros(rows.stop - rows.start, dtype=np.intp)
         return cell_ids.ids[rows].astype(np.intp)
 
-    def _column(self, key: RowKey) -> _Column | _TestColumn:
+    def _column(self, key: RowKey) -> _Column | _TestColumn | _ModelColumn:
         """Where a key's values come from, chunk by chunk."""
         if isinstance(key, Recode):
             codes = self._table.columns[key.attribute]
             return _Column(codes, _table_of(key, self._source_size(key)) if key.runs else None)
         if isinstance(key, Tested):
             return _TestColumn(self._test, key.test)
+        if isinstance(key, (LargestSum, BandedSum)):
+            return _ModelColumn(key, {split: self._column(split) for split in _splits_of(key.trees)})
         assert isinstance(key, HashedPart)
         return _Column(self._parts(key), None)
 
@@ -233,10 +242,56 @@ class _TestColumn:
         return self.evaluate(self.test, rows).view(np.uint8)
 
 
+@dataclass(frozen=True, eq=False)
+class _ModelColumn:
+    """A model's labels, evaluated only for the chunk at hand."""
+
+    key: LargestSum | BandedSum
+    columns: dict[Recode, Any]
+
+    def values(self, rows: slice) -> NDArray[np.unsignedinteger]:
+        count = rows.stop - rows.start
+        labels = {split: column.values(rows) for split, column in self.columns.items()}
+        scores = self.key.size if isinstance(self.key, LargestSum) else 1
+        sums = np.zeros((count, scores), dtype=np.int64)
+        for tree in self.key.trees:
+            _add_scores(tree, np.arange(count), labels, sums)
+        if isinstance(self.key, LargestSum):
+            places = np.argmax(sums, axis=1)  # of equal sums the first
+        else:
+            places = np.searchsorted(np.array(self.key.edges, dtype=np.int64), sums[:, 0], side="right")
+        found: NDArray[np.unsignedinteger] = places.astype(smallest_type(self.key.size))
+        return found
+
+
+def _add_scores(
+    tree: RowScores, places: NDArray[np.intp], labels: dict[Recode, NDArray[np.unsignedinteger]], sums: Integers
+) -> None:
+    if isinstance(tree, LeafScores):
+        sums[places] += np.array(tree.scores, dtype=np.int64)
+        return
+    assert isinstance(tree, ScoreBranch)
+    here = labels[tree.key][places]
+    for label, child in enumerate(tree.children):
+        _add_scores(child, places[here == label], labels, sums)
+
+
+def _splits_of(trees: Sequence[RowScores]) -> dict[Recode, None]:
+    """Every key that a model's trees split by."""
+    keys: dict[Recode, None] = {}
+    waiting = list(trees)
+    while waiting:
+        tree = waiting.pop()
+        if isinstance(tree, ScoreBranch):
+            keys[tree.key] = None
+            waiting.extend(tree.children)
+    return keys
+
+
 def _combined(
     index: dict[tuple[RowKey, ...], NDArray[np.intp]],
     group: tuple[RowKey, ...],
-    columns: dict[RowKey, _Column | _TestColumn],
+    columns: dict[RowKey, _Column | _TestColumn | _ModelColumn],
     rows: slice,
 ) -> NDArray[np.intp]:
     """The mixed-radix number of (cell, key values) for each row of a chunk; shorter prefixes are kept in `index`."""
@@ -265,7 +320,7 @@ def _table_of(key: Recode, size: int) -> NDArray[np.unsignedinteger]:
 
 
 def _codes_by_cell(
-    old_ids: NDArray[np.intp], which: NDArray[np.intp], columns: list[_Column | _TestColumn], rows: slice
+    old_ids: NDArray[np.intp], which: NDArray[np.intp], columns: list[_Column | _TestColumn | _ModelColumn], rows: slice
 ) -> NDArray[np.unsignedinteger]:
     """For each row of a chunk the code of the key that its own old cell is split by."""
     if len(columns) == 1:

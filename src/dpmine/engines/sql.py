@@ -17,6 +17,7 @@ from dpmine.engines.persons import SALT as PERSONS
 from dpmine.plans import (
     All,
     Any_,
+    BandedSum,
     Branch,
     Cells,
     Enter,
@@ -24,11 +25,15 @@ from dpmine.plans import (
     Holds,
     InCodes,
     Keep,
+    LargestSum,
+    LeafScores,
     Negation,
     Recode,
     RowKey,
     RowRules,
+    RowScores,
     RowTest,
+    ScoreBranch,
     Tested,
     count_leaves,
 )
@@ -49,12 +54,14 @@ class CountQuery:
         self._columns = {name: f"a{place}" for place, name in enumerate(singles)}
         self._lists = {name: f"l{place}" for place, name in enumerate(lists)}
         self._hashes: dict[str, str] = {}
+        self._sums: dict[RowKey, list[str]] = {}
 
     def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> tuple[exp.Select, list[RowKey]]:
         """`SELECT cell, k0, k1, ..., count(*)` by grouping sets, and the key behind each k."""
         keys = list({key: None for group in groups for key in group})
         place = {key: f"k{number}" for number, key in enumerate(keys)}
-        source = self._with_parts([*keys, *_keys_of(cells)])
+        read = [*keys, *_keys_of(cells)]
+        source = self._with_models(self._with_parts(read), read)
         inner = exp.select(exp.alias_(self._cell(cells.rules, 0), "cell"))
         for key in keys:
             inner = inner.select(exp.alias_(self._key(key), place[key]))
@@ -104,6 +111,10 @@ class CountQuery:
             return _lookup(exp.column(self._columns[key.attribute]), key.runs)
         if isinstance(key, Tested):
             return exp.Case().when(self._test(key.test), _int(1)).else_(_int(0))
+        if isinstance(key, LargestSum):
+            return _largest([exp.column(name) for name in self._sums[key]])
+        if isinstance(key, BandedSum):
+            return _band(exp.column(self._sums[key][0]), key.edges)
         assert isinstance(key, HashedPart)
         return self._part(key)
 
@@ -120,6 +131,35 @@ class CountQuery:
         assert isinstance(test, (All, Any_))
         parts = [self._test(part) for part in test.parts]
         return _all(parts) if isinstance(test, All) else _any(parts)
+
+    # -- models -----------------------------------------------------------------------------------------------------
+
+    def _with_models(self, relation: exp.Expression, keys: Sequence[RowKey]) -> exp.Expression:
+        """The relation with a model's sums as columns: first each tree's leaf by number, then the sums of its scores."""
+        models = list({key: None for key in keys if isinstance(key, (LargestSum, BandedSum))})
+        leaves: dict[str, exp.Expression] = {}
+        sums: dict[str, exp.Expression] = {}
+        for number, key in enumerate(models):
+            scored = [(f"m{number}t{place}", tree) for place, tree in enumerate(key.trees)]
+            leaves |= {name: self._leaf(tree, 0) for name, tree in scored}
+            width = key.size if isinstance(key, LargestSum) else 1
+            self._sums[key] = [f"m{number}s{place}" for place in range(width)]
+            for place, name in enumerate(self._sums[key]):
+                sums[name] = _sum_of([_leaf_score(leaf_name, tree, place) for leaf_name, tree in scored])
+        return _layer(_layer(relation, leaves), sums) if models else relation
+
+    def _leaf(self, tree: RowScores, first: int) -> exp.Expression:
+        """The number of the row's leaf in a model's tree, counted from `first`."""
+        if isinstance(tree, LeafScores):
+            return _int(first)
+        assert isinstance(tree, ScoreBranch)
+        case = exp.Case(this=exp.paren(self._key(tree.key)))
+        for label, child in enumerate(tree.children):
+            leaf = self._leaf(child, first)
+            last = label == len(tree.children) - 1
+            case = case.else_(leaf) if last else case.when(_int(label), leaf)
+            first += len(_leaf_scores(child))
+        return case if len(tree.children) > 1 else self._leaf(tree.children[0], first - len(_leaf_scores(tree)))
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
@@ -199,6 +239,43 @@ class CountQuery:
 def _stirred(before: exp.Expression, factor: int) -> exp.Expression:
     """One round, as in `hashing._stirred`."""
     return _mod(_add(_times(before, _mod(_add(before.copy(), _int(factor)))), _int(factor)))
+
+
+def _leaf_scores(tree: RowScores) -> list[tuple[int, ...]]:
+    """The scores of a tree's leaves from left to right."""
+    if isinstance(tree, LeafScores):
+        return [tree.scores]
+    assert isinstance(tree, ScoreBranch)
+    return [scores for child in tree.children for scores in _leaf_scores(child)]
+
+
+def _leaf_score(leaf: str, tree: RowScores, place: int) -> exp.Expression:
+    return element(_array([scores[place] for scores in _leaf_scores(tree)]), exp.column(leaf))
+
+
+def _sum_of(numbers: Sequence[exp.Expression]) -> exp.Expression:
+    """Added in pairs, so that a sum over many trees does not nest deep."""
+    added = [_big(number) for number in numbers]
+    while len(added) > 1:
+        added = [_add(*pair) if len(pair) == 2 else pair[0] for pair in (added[i : i + 2] for i in range(0, len(added), 2))]
+    return added[0]
+
+
+def _largest(sums: Sequence[exp.Expression]) -> exp.Expression:
+    """The place of the largest sum; of equal ones the first."""
+    case = exp.Case()
+    for place, candidate in enumerate(sums[:-1]):
+        least = [exp.GTE(this=candidate.copy(), expression=other.copy()) for other in sums[place + 1 :]]
+        case = case.when(_all(least), _int(place))
+    return case.else_(_int(len(sums) - 1))
+
+
+def _band(total: exp.Expression, edges: Sequence[int]) -> exp.Expression:
+    """How many of the rising edges are at or below the sum."""
+    case = exp.Case()
+    for band, edge in enumerate(edges):
+        case = case.when(exp.LT(this=total.copy(), expression=_int(edge)), _int(band))
+    return case.else_(_int(len(edges)))
 
 
 def _keys_of(cells: Cells) -> list[RowKey]:

@@ -28,9 +28,18 @@ from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.noise import ExactNoise, Integers, NoiseSource, add_noise
 from dpmine.kernel.odometer import charge_of, root_node
 from dpmine.kernel.replay import DATASET
-from dpmine.kernel.scores import RankScore, Score, multiway_scores, score_named, subset_scores, threshold_scores
+from dpmine.kernel.scores import (
+    RankScore,
+    Score,
+    multiway_scores,
+    score_named,
+    subset_scores,
+    threshold_scores,
+    whole_scores,
+)
 from dpmine.plans import (
     BestLabel,
+    BestModel,
     BestRank,
     BestSplit,
     ByLabel,
@@ -42,6 +51,7 @@ from dpmine.plans import (
     PowerSums,
     RowKey,
     RowSplits,
+    Whole,
 )
 from dpmine.queries import Answer, Preview, Query, Reply, shares
 from dpmine.resolution import CELLS_AT_ONCE, resolve
@@ -144,6 +154,8 @@ class Kernel:
             return Answer(self._best_ranks(plan, question), epsilon, RankScore(*_order(question)).range)
         if isinstance(question, BestLabel):
             return Answer(self._best_labels(plan, question), epsilon, 1)
+        if isinstance(question, BestModel):
+            return Answer(self._best_models(plan, question), epsilon, 1)
         assert isinstance(question, BestSplit)
         score = score_named(question.score, question.rows_at_most)
         return Answer(self._best_splits(plan, question, score), epsilon, score.range(question.calibration))
@@ -218,6 +230,19 @@ class Kernel:
                 chosen.append((self._choose(question.mechanism, scores, masses, plan.units[cell] * rate_of_one),))
         return tuple(chosen)
 
+    def _best_models(self, plan: Plan, question: BestModel) -> tuple[tuple[int, ...] | None, ...]:
+        """The score of a model is the number of rows whose class it predicts: the diagonal of prediction by class."""
+        groups = [(question.target, model) for model in question.models]
+        right = [np.trace(counts, axis1=1, axis2=2) for counts in self._engine.counts(plan.cells, groups)]
+        exact_counts = np.stack(right, axis=1).astype(np.int64)
+        score = score_named("count", 0)
+        masses = np.ones(len(question.models), dtype=np.int64)
+        rate_of_one = Fraction(1, UNITS * score.range(question.calibration))
+        return tuple(
+            (self._choose(question.mechanism, exact_counts[cell], masses, units * rate_of_one),) if units else None
+            for cell, units in enumerate(plan.units)
+        )
+
     def _choose(self, mechanism: str, scores: Integers, masses: Integers, rate: Fraction) -> int:
         if mechanism == "exponential":
             return exponential(self._entropy, scores, masses, rate=rate)
@@ -242,6 +267,10 @@ class _BlockScores:
         if isinstance(family, ByLabel):
             single: Integers = self._once((ByLabel, family.key), lambda: multiway_scores(self._score, exact_counts))[cell]
             return single
+        if isinstance(family, Whole):
+            whole = self._once(Whole, lambda: whole_scores(self._score, exact_counts))[cell]
+            with_bonus: Integers = whole + family.bonus * self._score.unit
+            return with_bonus
         assert isinstance(family, BySubset)
         members = np.zeros((len(family.subsets), family.key.size), dtype=bool)
         for number, subset in enumerate(family.subsets):
@@ -286,6 +315,8 @@ def describe(plan: Plan) -> str:
         return f"{names[question.powers]} of {_key_name(question.key)}" + where
     if isinstance(question, BestRank):
         return f"quantile {question.numerator}/{question.denominator} of {_key_name(question.key)}" + where
+    if isinstance(question, BestModel):
+        return f"choice among {len(question.models)} models" + where
     if isinstance(question, BestLabel):
         return f"choice of the most frequent {_key_name(question.key)}" + where
     assert isinstance(question, BestSplit)
@@ -315,6 +346,8 @@ def expected_error(plan: Plan) -> str:
         return f"In 95 % of the cases the answer is at most {loss:.3g} rows away from being that quantile."
     if isinstance(question, BestLabel):
         candidates, scope, score = question.key.size, "rows", score_named("count", 0)
+    elif isinstance(question, BestModel):
+        candidates, scope, score = len(question.models), "right predictions", score_named("count", 0)
     else:
         assert isinstance(question, BestSplit)
         score = score_named(question.score, question.rows_at_most)

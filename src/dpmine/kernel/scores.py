@@ -145,6 +145,12 @@ def multiway_scores(score: Score, counts: Integers) -> Integers:
     return result
 
 
+def whole_scores(score: Score, counts: Integers) -> Integers:
+    """[cells, classes, labels] -> [cells, 1]: no split at all."""
+    result: Integers = score.branch(counts.sum(axis=2))[:, None]
+    return result
+
+
 def threshold_scores(score: Score, counts: Integers) -> Integers:
     """[cells, classes, codes] -> [cells, codes - 1]: the split below code 1, 2, ..."""
     left = np.moveaxis(np.cumsum(counts, axis=2), 1, 2)

@@ -1,0 +1,374 @@
+"""NOT PRIVATE: how the reference trees score splits and grow, and the tree of the best two-way splits.
+
+Everything here reads true counts and shows them. The scores are those of the private choices (Friedman and Schuster 2010,
+section 4.1), without scaling and without noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.codes import Codes
+from dpmine.errors import RequestError
+from dpmine.expressions import Key
+from dpmine.model_keys import DEEPEST_TREE
+from dpmine.queries import Thresholds, one_versus_rest
+from dpmine.schema import ItemList, Nominal, Numeric, Schema, Single
+from dpmine.tree_models import Node, Trees, columns_of, encode_rows, labels_of, leaf
+
+Counts = NDArray[np.int64]
+Scores = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+ROUNDING = 1e-12  # scores, counted a row, that differ by less are equal: sums in another order differ in the last bits
+
+
+# -- scores ------------------------------------------------------------------------------------------------------------
+
+
+def times_logarithm(counts: Counts | Scores) -> Scores:
+    """t log2 t, which is 0 for t = 0."""
+    numbers = np.asarray(counts, dtype=np.float64)
+    product: Scores = numbers * np.log2(np.maximum(numbers, 1))
+    return product
+
+
+def minus_entropy(counts: Counts) -> Scores:
+    """Minus the rows times the entropy of their class, in bits: [..., classes] -> [...]."""
+    result: Scores = times_logarithm(counts).sum(axis=-1) - times_logarithm(counts.sum(axis=-1))
+    return result
+
+
+def minus_gini(counts: Counts) -> Scores:
+    """Minus the rows times their Gini index: [..., classes] -> [...]."""
+    numbers = np.asarray(counts, dtype=np.float64)
+    total = numbers.sum(axis=-1)
+    result: Scores = (numbers * numbers).sum(axis=-1) / np.maximum(total, 1) - total
+    return result
+
+
+def largest_class(counts: Counts) -> Scores:
+    """The rows of the largest class: [..., classes] -> [...]."""
+    result: Scores = np.max(counts, axis=-1).astype(np.float64)
+    return result
+
+
+SCORES: dict[str, Callable[[Counts], Scores]] = {"infogain": minus_entropy, "gini": minus_gini, "max": largest_class}
+
+
+def first_best(scores: Scores, rounding: float) -> int | None:
+    """The first of the best candidates; None where there is none, or only impossible ones (minus infinity)."""
+    if not len(scores) or np.max(scores) == -np.inf:
+        return None
+    return int(np.argmax(scores >= np.max(scores) - rounding))
+
+
+# -- what a node is chosen from ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All attributes but the class, their codes side by side: code c of attribute a stands at place starts[a] + c."""
+
+    schema: Schema
+    attributes: tuple[Single, ...]
+
+    @classmethod
+    def of(cls, schema: Schema) -> Layout:
+        """Attributes in the order of the schema. Lists are left out: no tree here splits by them."""
+        target = schema.require_class()
+        singles = tuple(a for a in schema.attributes if a.name != target and not isinstance(a, ItemList))
+        return cls(schema, singles)
+
+    @cached_property
+    def starts(self) -> Places:
+        sizes = [attribute.size for attribute in self.attributes]
+        return np.cumsum([0, *sizes])[:-1].astype(np.intp)
+
+    @property
+    def places(self) -> int:
+        return sum(attribute.size for attribute in self.attributes)
+
+    @property
+    def classes(self) -> int:
+        return len(self.schema.class_labels)
+
+    def cells(self, rows: Mapping[str, Codes], classes: NDArray[np.intp]) -> Places:
+        """[attributes, rows]: the number of each row's cell in a table of counts by place and class."""
+        result = np.empty((len(self.attributes), len(classes)), dtype=np.intp)
+        for number, attribute in enumerate(self.attributes):
+            result[number] = (self.starts[number] + rows[attribute.name].astype(np.intp)) * self.classes + classes
+        return result
+
+
+@dataclass(frozen=True)
+class NodeCounts:
+    """The true counts of one node: all that a choice of its split may look at.
+
+    counts   [places, classes], by the places of the layout
+    node     [classes]
+    open     whether each attribute has not been used up on the path by a split into all its values
+    """
+
+    layout: Layout
+    counts: Counts
+    node: Counts
+    open: NDArray[np.bool_]
+
+    @property
+    def rows(self) -> int:
+        return int(self.node.sum())
+
+    @property
+    def rounding(self) -> float:
+        return ROUNDING * max(self.rows, 1)
+
+    @cached_property
+    def below(self) -> Counts:
+        """[places + 1, classes]: the counts of all earlier places together."""
+        return np.concatenate((np.zeros((1, len(self.node)), dtype=np.int64), np.cumsum(self.counts, axis=0)))
+
+    def multiway(self, score: Callable[[Counts], Scores]) -> Scores:
+        """[attributes]: the split into all values, each score the sum over its branches."""
+        if not self.layout.attributes:
+            return np.zeros(0)
+        result: Scores = np.add.reduceat(score(self.counts), self.layout.starts)
+        return result
+
+    def left_of(self, number: int, cuts: Places) -> Counts:
+        """[cuts, classes]: the counts of an attribute's codes below each cut."""
+        start = self.layout.starts[number]
+        result: Counts = self.below[start + cuts] - self.below[start]
+        return result
+
+
+def threshold_key(layout: Layout, number: int, cut: int) -> Key:
+    """The key that sends codes below `cut` to the left; the same as the private choice of a threshold gives."""
+    return Thresholds(layout.attributes[number].name).candidate(layout.schema, cut - 1)
+
+
+# -- growth ------------------------------------------------------------------------------------------------------------
+
+
+class Chooser:
+    """How one kind of tree chooses the split of a node."""
+
+    def best(self, view: NodeCounts) -> tuple[Key, int | None] | None:
+        """The key to split by, and the number of the attribute that it uses up, if any. None makes the node a leaf."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Growth:
+    layout: Layout
+    chooser: Chooser
+    rows: Mapping[str, Codes]
+    classes: NDArray[np.intp]
+    cells: Places
+    deepest: int
+
+    def grow(self, places: Places, above: Counts, opened: NDArray[np.bool_], depth: int) -> Node:
+        """The tree of the rows at these places; where there are none, a leaf that says what its parent would."""
+        node = np.bincount(self.classes[places], minlength=self.layout.classes).astype(np.int64)
+        if not len(places):
+            return leaf(node.tolist(), above.tolist() if above.any() else None)
+        chosen = self._choose(places, node, opened) if depth < self.deepest and np.count_nonzero(node) > 1 else None
+        here = leaf(node.tolist())
+        if chosen is None:
+            return here
+        key, used = chosen
+        if used is not None:
+            opened = opened.copy()
+            opened[used] = False
+        name: str = key.attribute  # type: ignore[attr-defined]
+        labels = labels_of(key, {name: self.rows[name][places]}, self.layout.schema)
+        branches = range(len(key.labels(self.layout.schema)))
+        children = tuple(self.grow(places[labels == number], node, opened, depth + 1) for number in branches)
+        return Node(here.rows, here.shares, key, children)
+
+    def _choose(self, places: Places, node: Counts, opened: NDArray[np.bool_]) -> tuple[Key, int | None] | None:
+        bins = self.layout.places * self.layout.classes
+        counts = np.bincount(self.cells[:, places].ravel(), minlength=bins).reshape(self.layout.places, self.layout.classes)
+        return self.chooser.best(NodeCounts(self.layout, counts, node, opened))
+
+
+class ReferenceTree:
+    """NOT PRIVATE. What all reference trees share: fitting to true rows, and prediction.
+
+    trees_    the fitted tree, with the true class counts in every node
+    schema_   the schema it was fitted by
+    """
+
+    trees_: Trees
+    schema_: Schema
+
+    def __init__(self, max_depth: int | None, score: str, scores: Sequence[str]) -> None:
+        if max_depth is not None and not 0 <= max_depth <= DEEPEST_TREE:
+            raise RequestError(f"'max_depth' must lie between 0 and {DEEPEST_TREE}, or be None. Got {max_depth} instead.")
+        if score not in scores:
+            raise RequestError(f"The score must be one of {', '.join(scores)}. Got {score!r} instead.")
+        self.max_depth = max_depth
+        self.score = score
+
+    def fit(self, table: Any, *, schema: Schema | str) -> Self:
+        """Fit to a file or frame that holds the class in the column that the schema names."""
+        schema = Schema.load(schema)
+        names = [attribute.name for attribute in Layout.of(schema).attributes]
+        rows, _ = encode_rows(table, schema, [*names, schema.require_class()])
+        return self.fit_codes(rows, rows[schema.require_class()], schema)
+
+    def fit_codes(self, rows: Mapping[str, Codes], classes: Codes, schema: Schema) -> Self:
+        """Fit to encoded columns; `classes` are the codes of the class."""
+        layout = Layout.of(schema)
+        _check_codes(layout, rows, classes)
+        chooser = self._chooser(layout)
+        deepest = DEEPEST_TREE if self.max_depth is None else self.max_depth
+        targets = classes.astype(np.intp)
+        growth = _Growth(layout, chooser, rows, targets, layout.cells(rows, targets), deepest)
+        everyone = np.arange(len(classes), dtype=np.intp)
+        nobody = np.zeros(layout.classes, dtype=np.int64)
+        root = growth.grow(everyone, nobody, np.ones(len(layout.attributes), dtype=np.bool_), 0)
+        self.trees_ = Trees(schema.class_labels, (self._finish(root),))
+        self.schema_ = schema
+        return self
+
+    def predict(self, table: Any) -> NDArray[np.object_]:
+        """The class of each row of a file or frame, which needs no more columns than the tree reads."""
+        self._require_fit()
+        rows, count = encode_rows(table, self.schema_, columns_of(self.trees_))
+        return np.array(self.trees_.classes, dtype=object)[self.predict_codes(rows, count)]
+
+    def predict_codes(self, rows: Mapping[str, Codes], count: int) -> NDArray[np.int64]:
+        """The number of the class of each of `count` rows, from encoded columns."""
+        self._require_fit()
+        labels = np.zeros(count, dtype=np.int64)
+        waiting: list[tuple[Node, Places]] = [(self.trees_.trees[0], np.arange(count, dtype=np.intp))]
+        while waiting:
+            node, places = waiting.pop()
+            if node.split is None:
+                labels[places] = node.label
+            elif len(places):
+                name: str = node.split.attribute  # type: ignore[attr-defined]
+                branches = labels_of(node.split, {name: rows[name][places]}, self.schema_)
+                waiting += [(child, places[branches == number]) for number, child in enumerate(node.children)]
+        return labels
+
+    def _require_fit(self) -> None:
+        if not hasattr(self, "trees_"):
+            raise RequestError("This tree has not been fitted. Call 'fit' first.")
+
+    def _chooser(self, layout: Layout) -> Chooser:
+        raise NotImplementedError
+
+    def _finish(self, root: Node) -> Node:
+        """The last word on a grown tree."""
+        return root
+
+
+def _check_codes(layout: Layout, rows: Mapping[str, Codes], classes: Codes) -> None:
+    """A code beyond its attribute would be counted for the next one, so look first."""
+    target = layout.schema.require_class()
+    for attribute in layout.attributes:
+        if attribute.name not in rows:
+            raise RequestError(f"The rows have no codes of {attribute.name!r}, which the schema describes.")
+    columns = [(attribute.name, rows[attribute.name], attribute.size) for attribute in layout.attributes]
+    for name, codes, size in [*columns, (target, classes, layout.classes)]:
+        if len(codes) != len(classes):
+            raise RequestError(f"There are {len(codes)} codes of {name!r} and {len(classes)} classes.")
+        if len(codes) and not (int(codes.min()) >= 0 and int(codes.max()) < size):
+            raise RequestError(f"The codes of {name!r} must lie between 0 and {size - 1}.")
+
+
+# -- two-way splits ----------------------------------------------------------------------------------------------------
+
+
+class GreedyTree(ReferenceTree):
+    """NOT PRIVATE. The tree of two-way splits that takes the best candidate at every node.
+
+    Candidates are every category and every inner node of a taxonomy against the rest, and every grid point of a numeric
+    attribute: those of the private trees, which this tree is the limit of when privacy costs nothing. Of equal candidates
+    the first in the order of the schema is taken. A node is a leaf at the largest depth, when it is pure or empty, and when
+    no candidate raises the score; `max` is blind to splits that leave every majority as it is, so it stops early.
+
+    `max_depth=None` is the depth that a model may have at all.
+    """
+
+    def __init__(self, max_depth: int | None = 5, score: str = "gini") -> None:
+        super().__init__(max_depth, score, list(SCORES))
+
+    def _chooser(self, layout: Layout) -> Chooser:
+        return _TwoWay.of(layout, SCORES[self.score])
+
+
+@dataclass(frozen=True)
+class _TwoWay(Chooser):
+    """Candidates as ranges of places: the left side of candidate k are the ranges from firsts[k] up to firsts[k + 1].
+
+    A threshold is one range from an attribute's first code on, a category is one place, a node of a taxonomy is as many
+    ranges as its categories need. So all candidates of all attributes are counted in one stroke.
+    """
+
+    layout: Layout
+    score: Callable[[Counts], Scores]
+    begins: Places
+    ends: Places
+    firsts: Places
+    attribute_of: Places
+    number_within: Places
+
+    @classmethod
+    def of(cls, layout: Layout, score: Callable[[Counts], Scores]) -> _TwoWay:
+        ranges: list[tuple[int, int]] = []
+        firsts: list[int] = []
+        named: list[tuple[int, int]] = []
+        for number, attribute in enumerate(layout.attributes):
+            start = int(layout.starts[number])
+            for within, left in enumerate(_left_sides(layout.schema, attribute)):
+                firsts.append(len(ranges))
+                named.append((number, within))
+                ranges += [(start + low, start + high) for low, high in left]
+        begins, ends = np.array(ranges, dtype=np.intp).reshape(-1, 2).T
+        attribute_of, number_within = np.array(named, dtype=np.intp).reshape(-1, 2).T
+        return cls(layout, score, begins, ends, np.array(firsts, dtype=np.intp), attribute_of, number_within)
+
+    def best(self, view: NodeCounts) -> tuple[Key, int | None] | None:
+        if not len(self.firsts):
+            return None
+        left = np.add.reduceat(view.below[self.ends] - view.below[self.begins], self.firsts, axis=0)
+        gains = self.score(left) + self.score(view.node - left) - self.score(view.node)
+        place = first_best(gains, view.rounding)
+        if place is None or gains[place] <= view.rounding:
+            return None
+        return self._key(int(self.attribute_of[place]), int(self.number_within[place])), None
+
+    def _key(self, number: int, within: int) -> Key:
+        attribute = self.layout.attributes[number]
+        if isinstance(attribute, Numeric):
+            return threshold_key(self.layout, number, within + 1)
+        return one_versus_rest(self.layout.schema, attribute.name).candidate(self.layout.schema, within)
+
+
+def _left_sides(schema: Schema, attribute: Single) -> list[list[tuple[int, int]]]:
+    """For each candidate, in the order of its family, the codes of its left side as ranges."""
+    if attribute.size < 2:
+        return []
+    if isinstance(attribute, Nominal):
+        subsets = one_versus_rest(schema, attribute.name).subsets
+        return [_as_ranges(sorted(attribute.code(member) for member in members)) for members in subsets]
+    return [[(0, cut)] for cut in range(1, attribute.size)]
+
+
+def _as_ranges(codes: list[int]) -> list[tuple[int, int]]:
+    ranges: list[tuple[int, int]] = []
+    for code in codes:
+        if ranges and ranges[-1][1] == code:
+            ranges[-1] = (ranges[-1][0], code + 1)
+        else:
+            ranges.append((code, code + 1))
+    return ranges

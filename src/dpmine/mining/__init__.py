@@ -1,0 +1,1 @@
+"""Algorithms on private tables: each asks queries alone, and states its budget before it spends."""

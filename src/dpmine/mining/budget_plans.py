@@ -1,0 +1,71 @@
+"""Budget plans: what an algorithm will spend, step by step, before it spends anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpmine.epsilon import Epsilon
+from dpmine.errors import EpsilonError
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """One kind of query: its epsilon each time, how often it is asked of the same rows, and what to expect of it."""
+
+    what: str
+    epsilon: Epsilon
+    times: int = 1
+    expect: str = ""
+
+    @property
+    def cost(self) -> Epsilon:
+        return Epsilon(self.epsilon.units * self.times)
+
+
+@dataclass(frozen=True)
+class BudgetPlan:
+    """The steps of an algorithm. What they cost together is at most the budget; disjoint nodes share one price."""
+
+    algorithm: str
+    budget: Epsilon
+    steps: tuple[PlanStep, ...]
+
+    def __post_init__(self) -> None:
+        for step in self.steps:
+            if step.epsilon.units < 1:
+                raise EpsilonError(
+                    f"epsilon {self.budget} is too small for this plan: {step.what} would get less than 1e-9."
+                )
+        if self.cost > self.budget:
+            raise EpsilonError(f"The plan costs {self.cost}, more than its budget of {self.budget}.")
+
+    @property
+    def cost(self) -> Epsilon:
+        return Epsilon(sum(step.cost.units for step in self.steps))
+
+    def __str__(self) -> str:
+        head = ("step", "epsilon", "times", "cost")
+        rows = [(step.what, str(step.epsilon), str(step.times), str(step.cost)) for step in self.steps]
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        lines = [f"{self.algorithm} at epsilon {self.budget}"]
+        for row, step in zip((head, *rows), (None, *self.steps), strict=True):
+            cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+            lines.append("  ".join(cells) + (f"  {step.expect}" if step and step.expect else ""))
+        lines.append(f"{'together'.ljust(widths[0])}  {str(self.cost).rjust(sum(widths[1:]) + 4)}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, object]:
+        steps = [
+            {"what": step.what, "epsilon": str(step.epsilon), "times": step.times, "cost": str(step.cost)}
+            | ({"expect": step.expect} if step.expect else {})
+            for step in self.steps
+        ]
+        return {"algorithm": self.algorithm, "budget": str(self.budget), "cost": str(self.cost), "steps": steps}
+
+
+def part_of(budget: Epsilon, share: Fraction | int) -> Epsilon:
+    """A share of the budget (a fraction), or one of so many equal parts (an integer), rounded down to whole units."""
+    if isinstance(share, int):
+        return Epsilon(budget.units // share)
+    return Epsilon(budget.units * share.numerator // share.denominator)

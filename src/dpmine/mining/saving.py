@@ -1,0 +1,44 @@
+"""Reading fitted models back: `dm.load`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dpmine.errors import DpmineError, RequestError
+from dpmine.mining.trees.estimator import FORMAT, FORMAT_VERSION, TreeEstimator
+
+
+def algorithms() -> dict[str, type[TreeEstimator]]:
+    """Every algorithm whose models can be saved, by the name in the file."""
+    from dpmine.mining.forests import GreedyForest, RandomForest
+    from dpmine.mining.trees.classifier import TreeClassifier
+    from dpmine.mining.trees.diffp_c45 import DiffPC45
+    from dpmine.mining.trees.diffp_id3 import DiffPID3
+    from dpmine.mining.trees.sulq_id3 import SulqID3
+
+    return {cls.__name__: cls for cls in (TreeClassifier, DiffPC45, DiffPID3, SulqID3, GreedyForest, RandomForest)}
+
+
+def load(path: str | Path) -> TreeEstimator:
+    """A model that was saved with `save`."""
+    try:
+        form: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RequestError(f"There is no file {str(path)!r}.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise RequestError(f"{str(path)!r} is not a saved model: {type(error).__name__}.") from None
+    if not isinstance(form, dict) or form.get("format") != FORMAT:
+        raise RequestError(f"{str(path)!r} is not a saved model.")
+    if form.get("version") != FORMAT_VERSION:
+        raise RequestError(f"{str(path)!r} was saved in format {form.get('version')}; this dpmine reads {FORMAT_VERSION}.")
+    known = algorithms()
+    if form.get("algorithm") not in known:
+        raise RequestError(f"{str(path)!r} holds an unknown algorithm. Known are {', '.join(known)}.")
+    try:
+        return known[form["algorithm"]].from_json(form)
+    except DpmineError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RequestError(f"{str(path)!r} is not a complete model: {error}.") from None

@@ -1,0 +1,1 @@
+"""Decision trees: as published by Friedman and Schuster, and ours."""

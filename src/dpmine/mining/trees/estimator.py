@@ -1,0 +1,206 @@
+"""What every tree and forest offers its user: fit, predict, evaluate, plan, draw, save."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.mining.estimators import Estimator, SchemaLike, named_columns
+from dpmine.mining.evaluation import Evaluation, evaluate
+from dpmine.model_keys import Predicted
+from dpmine.progress import Progress
+from dpmine.schema import Schema
+from dpmine.tables import Amount, PrivateTable
+from dpmine.tree_models import MILLION, Node, Trees, columns_of, encode_rows
+from dpmine.values import from_json, to_json
+
+FORMAT, FORMAT_VERSION = "dpmine model", 1
+DEEPEST = 20  # levels of a tree
+LABELS: dict[str, Callable[[str], Any]] = {"i": int, "u": int, "f": float, "b": lambda text: text == "True"}
+"""How class labels, which a schema states as text, become the type of the y that a model was fitted with."""
+
+
+class TreeEstimator(Estimator):
+    """A classifier made of decision trees.
+
+    After fit: `trees_` (the noisy trees), `schema_` (the public facts), `classes_`, `cost_` (what it spent). Nothing else
+    about the rows is kept: no true count, no exact impurity, no number of rows.
+    """
+
+    max_depth: Any
+    trees_: Trees
+    schema_: Schema
+    classes_: NDArray[Any]
+    cost_: Epsilon
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def _grow(self, private: PrivateTable, progress: Progress) -> Sequence[Node]:
+        """Ask the private table, spend at most the budget, and return the trees."""
+        raise NotImplementedError
+
+    # -- fit and predict --------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, *, schema: SchemaLike = None, progress: bool | None = None) -> Self:
+        """Learn from a private table, or from rows in hand: fit(private) or fit(X, y, schema=...).
+
+        `progress=True` shows a bar, `False` none; by default it appears on a terminal when a fit takes long.
+        """
+        private = self._private(X, y, schema)
+        plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
+        before = private.remaining().units
+        trees = self._grow(private, Progress(f"Growing {plan.algorithm}", shown=progress))
+        cost = Epsilon(before - private.remaining().units)
+        kind = np.asarray(y).dtype.kind if y is not None else "U"
+        return self._fitted(Trees(private.schema.class_labels, tuple(trees)), private.schema, cost, kind)
+
+    def _fitted(self, trees: Trees, schema: Schema, cost: Epsilon, label_kind: str) -> Self:
+        self.trees_, self.schema_, self.cost_ = trees, schema, cost
+        self._label_kind = label_kind
+        convert = LABELS.get(label_kind)
+        labels = trees.classes if convert is None else [convert(text) for text in trees.classes]
+        self.classes_ = np.array(labels, dtype=None if convert else object)
+        features = [a.name for a in schema.attributes if a.name != schema.class_attribute]
+        self.feature_names_in_, self.n_features_in_ = np.array(features, dtype=object), len(features)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class of each row of a public table."""
+        places: NDArray[np.intp] = np.argmax(self._sums(X), axis=1)
+        labels: NDArray[Any] = self._model("classes_")[places]
+        return labels
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class for each row, averaged over the trees; columns in the order of `classes_`."""
+        sums = self._sums(X)
+        shares: NDArray[np.float64] = sums / (MILLION * len(self._model("trees_").trees))
+        return shares
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy on rows in hand, computed from true labels: for public data only. On private data: evaluate."""
+        right = np.asarray(self.predict(X)) == np.asarray(y)
+        return float(np.average(right, weights=sample_weight))
+
+    def _sums(self, X: Any) -> NDArray[np.int64]:
+        trees: Trees = self._model("trees_")
+        rows, count = encode_rows(named_columns(X, self.schema_), self.schema_, columns_of(trees))
+        return trees.sums(rows, count, self.schema_)
+
+    def _model(self, name: str) -> Any:
+        if not hasattr(self, name):
+            raise RequestError(f"This {type(self).__name__} is not fitted yet. Call fit first.")
+        return getattr(self, name)
+
+    # -- judged privately -------------------------------------------------------------------------------------------
+
+    def predicted(self) -> Predicted:
+        """The model as a key: `private.crosstab(model.predicted(), "class", epsilon=...)`."""
+        trees: Trees = self._model("trees_")
+        return Predicted(tuple(tree.scored() for tree in trees.trees), trees.classes)
+
+    def evaluate(self, private: PrivateTable, *, epsilon: Amount, auc: bool | None = None) -> Evaluation:
+        """A noisy confusion matrix, accuracy and (for two classes) AUC on a private table, with intervals. Spends."""
+        return evaluate(self._model("trees_"), private, epsilon=Epsilon.parse(epsilon), auc=auc)
+
+    # -- drawn ------------------------------------------------------------------------------------------------------
+
+    def to_text(self, *, max_depth: int | None = None) -> str:
+        """The tree drawn for a terminal; of a forest the attributes that its trees split by."""
+        from dpmine.report.trees import forest_text, tree_text
+
+        trees: Trees = self._model("trees_")
+        if len(trees.trees) > 1:
+            return forest_text(trees, self.schema_)
+        return tree_text(trees.trees[0], trees.classes, self.schema_, max_depth=max_depth)
+
+    def to_svg(self, *, tree: int = 0, title: str | None = None, max_depth: int | None = None) -> str:
+        """The tree (of a forest: the tree of that number) as an SVG picture."""
+        from dpmine.report.trees import tree_svg
+
+        trees: Trees = self._model("trees_")
+        return tree_svg(self._tree(tree), trees.classes, self.schema_, title=title, max_depth=max_depth)
+
+    def plot(self, *, tree: int = 0, ax: Any = None, max_depth: int | None = 4) -> Any:
+        """The tree (of a forest: the tree of that number) as a matplotlib figure."""
+        from dpmine.report.trees import tree_figure
+
+        trees: Trees = self._model("trees_")
+        return tree_figure(self._tree(tree), trees.classes, self.schema_, ax=ax, max_depth=max_depth)
+
+    def _tree(self, number: int) -> Node:
+        trees: Trees = self._model("trees_")
+        if not 0 <= number < len(trees.trees):
+            raise RequestError(f"This model has {len(trees.trees)} trees; there is no tree {number}.")
+        return trees.trees[number]
+
+    def _repr_svg_(self) -> str | None:
+        """Notebooks draw a fitted tree by itself."""
+        return self.to_svg() if hasattr(self, "trees_") else None
+
+    # -- saved ------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model as JSON; `dm.load` reads it back."""
+        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+
+    def to_json(self) -> dict[str, Any]:
+        """The fitted model as plain JSON: parameters, public facts and noisy trees."""
+        trees: Trees = self._model("trees_")
+        params = {name: str(item) if name == "epsilon" else item for name, item in self.get_params().items()}
+        params.pop("schema")
+        return {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "algorithm": type(self).__name__,
+            "params": params,
+            "cost": str(self.cost_),
+            "labels": self._label_kind,
+            "schema": self.schema_.to_toml(),
+            "trees": to_json(trees),
+        }
+
+    @classmethod
+    def from_json(cls, form: dict[str, Any]) -> Self:
+        """The inverse of `to_json`."""
+        model = cls(**form["params"])
+        cost = Epsilon.parse_or_zero(form["cost"], name="cost")
+        schema = Schema.from_toml(form["schema"], where="the model's schema")
+        trees = from_json(form["trees"], Trees)
+        _check(trees, schema)
+        return model._fitted(trees, schema, cost, str(form["labels"]))
+
+    def __sklearn_tags__(self) -> Any:
+        """Called by scikit-learn alone, so it is there."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(two_d_array=True, categorical=True, string=True, allow_nan=True),
+        )
+
+    def check_depth(self) -> int:
+        """max_depth, or an error that says what it may be."""
+        depth = self.max_depth
+        if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= DEEPEST:
+            raise RequestError(f"max_depth must be a whole number from 1 to {DEEPEST}. Got {depth!r} instead.")
+        return depth
+
+
+def _check(trees: Trees, schema: Schema) -> None:
+    """A model read from a file must fit its own schema, or predicting would fail much later."""
+    if trees.classes != schema.class_labels or not trees.trees:
+        raise RequestError("The model's trees do not fit its schema.")
+    for node in (node for tree in trees.trees for node in tree.nodes()):
+        labels = () if node.split is None else node.split.labels(schema)
+        if len(node.children) != len(labels) or {len(node.shares), len(node.rows)} != {len(trees.classes)}:
+            raise RequestError("The model's trees do not fit its schema.")
+    Predicted(tuple(tree.scored() for tree in trees.trees), trees.classes)

@@ -1,0 +1,100 @@
+"""SuLQ-based ID3: information gain from noisy counts, attribute by attribute (Friedman and Schuster 2010, Algorithm 1).
+
+The naive adaptation that the paper starts from: every attribute of every node is counted on its own, so its share of
+the budget shrinks with the number of attributes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.epsilon import Epsilon
+from dpmine.expressions import Key
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
+from dpmine.mining.estimators import Amount, SchemaLike
+from dpmine.mining.trees.diffp_id3 import too_few
+from dpmine.mining.trees.estimator import TreeEstimator
+from dpmine.mining.trees.finishing import as_counted
+from dpmine.mining.trees.growing import Growth, Sprout, discretised, nominal_keys
+from dpmine.progress import Progress
+from dpmine.schema import Schema
+from dpmine.tables import PrivateTable
+from dpmine.tree_models import Node
+
+
+@dataclass(repr=False, eq=False)
+class SulqID3(TreeEstimator):
+    """SuLQ-based ID3 as published: the baseline that DiffP-ID3 improves on.
+
+    epsilon    the whole privacy budget B
+    max_depth  d, the depth of the tree
+    bins       numeric attributes are cut into so many bins of equal width
+    schema     the public facts, for fit(X, y)
+    """
+
+    epsilon: Amount = 1.0
+    max_depth: int = 5
+    bins: int = 10
+    schema: SchemaLike = None
+
+    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
+        facts = Schema.load(schema)
+        epsilon = part_of(self.budget, 2 * (self.check_depth() + 1))
+        attributes = len(self._keys(facts))
+        each = part_of(epsilon, 2 * max(attributes, 1))
+        return BudgetPlan(
+            "SuLQ-ID3",
+            self.budget,
+            (
+                PlanStep("count the rows of every node", epsilon, self.max_depth + 1),
+                PlanStep("count the classes of every leaf", epsilon),
+                PlanStep(f"count by each of {attributes} attributes", each, attributes * self.max_depth),
+                PlanStep("count by each attribute and class", each, attributes * self.max_depth),
+            ),
+        )
+
+    def _keys(self, schema: Schema) -> tuple[Key, ...]:
+        return nominal_keys(schema) + discretised(schema, self.bins)
+
+    def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
+        epsilon = part_of(self.budget, 2 * (self.check_depth() + 1))  # line 3
+        growth = Growth(private, self._keys(private.schema))
+        for depth in progress.steps(range(self.max_depth + 1), "levels"):
+            level = growth.frontier(depth)
+            growth.count(level, epsilon)  # line 8
+            stopped = [node for node in level if depth == self.max_depth or too_few(node, epsilon, private.schema)]
+            growth.count_classes(stopped, epsilon)  # lines 9 to 12
+            going_on = [node for node in level if node not in stopped]
+            for node, key in zip(going_on, _best_keys(growth, going_on, epsilon), strict=True):
+                node.split_by(key, private.schema)  # lines 21 to 23
+        return [as_counted(growth.root)]
+
+
+def _best_keys(growth: Growth, nodes: list[Sprout], epsilon: Epsilon) -> list[Key]:
+    """Lines 14 to 21: for every attribute noisy counts, and from them the noisy information gain; the best attribute."""
+    best: dict[int, tuple[float, Key]] = {}
+    target = growth.schema.require_class()
+    for key in dict.fromkeys(key for node in nodes for key in node.keys):
+        for attributes in sorted({len(node.keys) for node in nodes}):
+            asked = [node for node in nodes if key in node.keys and len(node.keys) == attributes]
+            if not asked:
+                continue
+            each = part_of(epsilon, 2 * attributes)
+            by_value = growth.histograms(asked, [key], each)  # line 17
+            by_value_and_class = growth.histograms(asked, [key, target], each)  # line 18
+            for node, n_j, n_jc in zip(asked, by_value, by_value_and_class, strict=True):
+                gain = noisy_gain(n_j, n_jc)
+                if id(node) not in best or gain > best[id(node)][0]:
+                    best[id(node)] = (gain, key)
+    return [best[id(node)][1] for node in nodes]
+
+
+def noisy_gain(n_j: NDArray[np.int64], n_jc: NDArray[np.int64]) -> float:
+    """Line 19: the sum over values j and classes c of N_jc log(N_jc / N_j), without terms whose counts are not positive."""
+    positive = (n_jc > 0) & (n_j[:, None] > 0)
+    ratio = np.divide(n_jc, np.maximum(n_j, 1)[:, None], where=positive, out=np.ones(n_jc.shape))
+    return float(np.sum(np.where(positive, n_jc * np.log2(ratio), 0.0)))

@@ -1,0 +1,113 @@
+"""A fitted model as a key: public rule trees whose leaves hold integer scores, added up over the trees.
+
+With these keys a model is judged where the rows are: a histogram by prediction and class is a confusion matrix. Scores
+are integers, so every engine gives every row the same label, to the last bit.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from dpmine.errors import ExpressionError
+from dpmine.expressions import AttributeKey, Bins, Groups, Key
+from dpmine.schema import Schema
+from dpmine.values import value
+
+MOST_TREES = 1_000
+MOST_NODES = 65_536  # in all trees of a model
+DEEPEST_TREE = 40  # JSON nests two levels a node
+LARGEST_SCORE = 10**9  # times MOST_TREES stays far inside 64 bits
+
+
+class ScoreTree:
+    """A rule tree with scores at its leaves."""
+
+
+@value("score-leaf")
+class ScoreLeaf(ScoreTree):
+    scores: tuple[int, ...]
+
+
+@value("score-split")
+class ScoreSplit(ScoreTree):
+    key: Key
+    children: tuple[ScoreTree, ...]
+
+
+@value("predicted")
+class Predicted(Key):
+    """The class with the largest sum of scores over all trees; of equal ones the first."""
+
+    trees: tuple[ScoreTree, ...]
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_trees(self.trees, len(self.classes))
+        if len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
+            raise ExpressionError("A prediction needs at least two different classes.")
+
+    def labels(self, schema: Schema) -> tuple[str, ...]:
+        return self.classes
+
+    @property
+    def title(self) -> str:
+        return "predicted"
+
+
+@value("score-bands")
+class ScoreBands(Key):
+    """The summed score of one class, cut at rising edges; a band holds its lower edge and not its upper one."""
+
+    trees: tuple[ScoreTree, ...]
+    place: int
+    edges: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_trees(self.trees, None)
+        if not self.edges or any(low >= high for low, high in itertools.pairwise(self.edges)):
+            raise ExpressionError("Bands of a score need edges that rise.")
+        if max(map(abs, self.edges)) > LARGEST_SCORE * MOST_TREES:
+            raise ExpressionError("An edge lies beyond the largest possible score.")
+        if not all(0 <= self.place < len(leaf.scores) for tree in self.trees for leaf in score_leaves(tree)):
+            raise ExpressionError(f"Not every leaf has a score number {self.place}.")
+
+    def labels(self, schema: Schema) -> tuple[str, ...]:
+        return tuple(f"band {number + 1}" for number in range(len(self.edges) + 1))
+
+    @property
+    def title(self) -> str:
+        return "score"
+
+
+def score_leaves(tree: ScoreTree) -> Iterator[ScoreLeaf]:
+    """From left to right."""
+    if isinstance(tree, ScoreSplit):
+        for child in tree.children:
+            yield from score_leaves(child)
+    else:
+        assert isinstance(tree, ScoreLeaf)
+        yield tree
+
+
+def check_trees(trees: tuple[ScoreTree, ...], classes: int | None) -> None:
+    """Limits by public numbers, so that no model can exhaust us or overflow a sum."""
+    if not 1 <= len(trees) <= MOST_TREES:
+        raise ExpressionError(f"A model has 1 to {MOST_TREES} trees. Got {len(trees)}.")
+    waiting = [(tree, 0) for tree in trees]
+    seen = 0
+    while waiting:
+        tree, depth = waiting.pop()
+        seen += 1
+        if seen > MOST_NODES or depth > DEEPEST_TREE:
+            raise ExpressionError(f"A model has at most {MOST_NODES} nodes, {DEEPEST_TREE} levels deep.")
+        if isinstance(tree, ScoreSplit):
+            if not isinstance(tree.key, (AttributeKey, Bins, Groups)):
+                raise ExpressionError("A model's tree splits by a column, by bins or by groups.")
+            waiting.extend((child, depth + 1) for child in tree.children)
+        else:
+            assert isinstance(tree, ScoreLeaf)
+            if classes not in (None, len(tree.scores)):
+                raise ExpressionError(f"Every leaf needs {classes} scores, one for each class.")
+            if any(abs(score) > LARGEST_SCORE for score in tree.scores):
+                raise ExpressionError(f"A score must lie within +-{LARGEST_SCORE}.")

@@ -1,0 +1,1 @@
+"""What may be done to noisy answers at no cost: they are public already, so nothing here can spend or leak anything."""

@@ -1,0 +1,13 @@
+"""Seedable randomness for public choices: the random structure of a forest, folds of public data, simulated noise.
+
+Nothing here protects anything. Noise that protects comes from the kernel's entropy alone, which has no seed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def public_generator(seed: int | None) -> np.random.Generator:
+    """A generator; the same seed gives the same choices, None gives others each time."""
+    return np.random.default_rng(seed)

@@ -1,0 +1,25 @@
+"""Experiments of published papers run again, and the trade-off between accuracy, epsilon and rows as a tool.
+
+Everything here measures against true labels, so it is for generated and for public data only.
+"""
+
+from __future__ import annotations
+
+from dpmine.errors import RequestError
+from dpmine.reproduce.friedman import friedman_experiments
+from dpmine.reproduce.harness import Experiment
+
+__all__ = ["Experiment", "all_experiments", "experiment"]
+
+
+def all_experiments() -> dict[str, Experiment]:
+    """Every experiment by its name, in the order of the papers."""
+    return {found.name: found for found in friedman_experiments()}
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of that name, or an error that lists the names."""
+    known = all_experiments()
+    if name not in known:
+        raise RequestError(f"There is no experiment {name!r}. Choose one of: {', '.join(known)}; or all.")
+    return known[name]
