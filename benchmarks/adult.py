@@ -10,6 +10,6 @@ from harness import data_folder
 CLASS = "income"
 
 
-def encoded(bins: int) -> EncodedTable:
-    """The 14 attributes and the class; numeric ones in `bins` equal bins."""
+def encoded(bins: int | None) -> EncodedTable:
+    """The 14 attributes and the class; numeric ones in `bins` equal bins, or on their public grid (None)."""
     return encode(open_source(data_folder() / "adult.parquet"), adult_schema(bins=bins))

@@ -7,6 +7,7 @@ and one made by an engine next to the rows agree to the last bit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -81,32 +82,52 @@ class Trees:
     def sums(self, rows: Mapping[str, Codes], count: int, schema: Schema) -> NDArray[np.int64]:
         """For each row and class the probabilities in millionths, added up over the trees."""
         sums = np.zeros((count, len(self.classes)), dtype=np.int64)
+        tables: dict[Key, _Lookup] = {}
         for tree in self.trees:
-            _add_shares(tree, np.arange(count), rows, schema, sums)
+            _add_shares(tree, np.arange(count), rows, schema, tables, sums)
         return sums
 
 
+@dataclass(frozen=True, eq=False)
+class _Lookup:
+    """A key that reads one column: the label number of every code."""
+
+    attribute: str
+    labels: NDArray[np.int64]
+
+
 def _add_shares(
-    node: Node, places: NDArray[np.intp], rows: Mapping[str, Codes], schema: Schema, sums: NDArray[np.int64]
+    node: Node,
+    places: NDArray[np.intp],
+    rows: Mapping[str, Codes],
+    schema: Schema,
+    tables: dict[Key, _Lookup],
+    sums: NDArray[np.int64],
 ) -> None:
     if node.split is None:
         sums[places] += np.array(node.shares, dtype=np.int64)
         return
-    labels = labels_of(node.split, rows, schema)[places]
+    if node.split not in tables:
+        tables[node.split] = _lookup(node.split, schema)
+    table = tables[node.split]
+    labels = table.labels[rows[table.attribute][places]]
     for number, child in enumerate(node.children):
-        _add_shares(child, places[labels == number], rows, schema, sums)
+        _add_shares(child, places[labels == number], rows, schema, tables, sums)
+
+
+def _lookup(key: Key, schema: Schema) -> _Lookup:
+    recode = resolve_key(key, schema)
+    assert isinstance(recode, Recode)
+    labels = np.arange(schema.single(recode.attribute).size, dtype=np.int64)
+    for start, label in recode.runs:
+        labels[start:] = label
+    return _Lookup(recode.attribute, labels)
 
 
 def labels_of(key: Key, rows: Mapping[str, Codes], schema: Schema) -> NDArray[np.int64]:
     """The label number of each row under a key that reads one column."""
-    recode = resolve_key(key, schema)
-    assert isinstance(recode, Recode)
-    codes = rows[recode.attribute]
-    if not recode.runs:
-        return codes.astype(np.int64)
-    starts = np.array([start for start, _ in recode.runs])
-    items = np.array([item for _, item in recode.runs], dtype=np.int64)
-    return items[np.searchsorted(starts, codes, side="right") - 1]
+    table = _lookup(key, schema)
+    return table.labels[rows[table.attribute]]
 
 
 def encode_rows(table: Any, schema: Schema, names: Sequence[str]) -> tuple[dict[str, Codes], int]:

@@ -7,12 +7,18 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.panel import Panel
 from rich.table import Table
 
 import dpmine as dm
+from dpmine.baselines import GreedyTree
 from dpmine.cli.shared import escaped, out, print_json
 from dpmine.datasets import patients, patients_schema
+from dpmine.report.trees import tree_text
+
+FRESH_ROWS, FRESH_SEED = 10_000, 2  # public: patients that were in no private table
+DRAWN_DEPTH = 4
 
 
 def run_demo(rows: int, *, as_json: bool) -> None:
@@ -26,6 +32,9 @@ def run_demo(rows: int, *, as_json: bool) -> None:
     ):
         private = data.grant("alice", epsilon=1)
         story = _ask(private)
+        story |= _grow(private, records)
+        story["left"].append(("tree", private.remaining()))
+        story["refusal"] = _refusal(private)
         story["statement"] = private.statement()
     story["seconds"] = time.perf_counter() - started
     if as_json:
@@ -53,11 +62,32 @@ def _ask(private: dm.PrivateTable) -> dict[str, Any]:
     ask("root", private.choose(attributes, score="gini", epsilon=0.1))
     cells = private.cells(story["root"].key)
     ask("children", cells.choose_cells(attributes, score="gini", epsilon=0.1))
+    return story
+
+
+def _grow(private: dm.PrivateTable, records: dict[str, list[object]]) -> dict[str, Any]:
+    """A private tree, judged privately; and, because these patients are made up, an ordinary tree beside it."""
+    train, test = private.split(test=0.2)
+    tree = dm.TreeClassifier(epsilon=0.4).fit(train)
+    evaluation = tree.evaluate(test, epsilon=0.1)
+    fresh = patients(FRESH_ROWS, seed=FRESH_SEED)
+    truth = np.array(fresh[private.schema.require_class()], dtype=object)
+    ordinary = GreedyTree(max_depth=tree.trees_.trees[0].depth).fit(records, schema=private.schema)
+    return {
+        "tree": tree,
+        "evaluation": evaluation,
+        "accuracy": tree.score(fresh, truth),
+        "ordinary": ordinary,
+        "accuracy_without_privacy": float(np.mean(np.asarray(ordinary.predict(fresh)) == truth)),
+    }
+
+
+def _refusal(private: dm.PrivateTable) -> str:
     try:
         private.count(epsilon=2)
     except dm.BudgetError as error:
-        story["refusal"] = str(error)
-    return story
+        return str(error)
+    raise AssertionError("the budget is no wall")
 
 
 def _tell(story: dict[str, Any], records: dict[str, list[object]], rows: int) -> None:
@@ -81,9 +111,19 @@ def _tell(story: dict[str, Any], records: dict[str, list[object]], rows: int) ->
     for label, chosen in zip(story["root"].labels, story["children"], strict=True):
         out.print(f"   where {story['root'].key.title} is {escaped(label)}: {escaped(str(chosen))}.")
     out.print(f"   All cells of a level are one query and one price. Epsilon {left['children']} remains.\n")
-    out.print("[bold]5. The budget is a wall.[/] Alice asks for a count at epsilon 2:")
+    out.print("[bold]5. A decision tree,[/] grown on 80 % of the patients at epsilon 0.4 and judged on the others at 0.1:")
+    out.print("   tree = dm.TreeClassifier(epsilon=0.4).fit(train); tree.evaluate(test, epsilon=0.1)")
+    out.print(escaped(story["tree"].to_text(max_depth=DRAWN_DEPTH)))
+    out.print("\n   The ordinary tree beside it, grown without privacy on all patients:")
+    out.print(escaped(_ordinary_text(story["ordinary"])))
+    out.print(Panel(escaped(str(story["evaluation"])), title="paid evaluation"), soft_wrap=False)
+    out.print(
+        f"   On {FRESH_ROWS} fresh patients: private {story['accuracy']:.1%}, "
+        f"without privacy {story['accuracy_without_privacy']:.1%}. Epsilon {left['tree']} remains.\n"
+    )
+    out.print("[bold]6. The budget is a wall.[/] Alice asks for a count at epsilon 2:")
     out.print(f"   [red]{escaped(story['refusal'])}[/]\n")
-    out.print("[bold]6. The statement[/] that alice can show anyone:")
+    out.print("[bold]7. The statement[/] that alice can show anyone:")
     out.print(Panel(escaped(str(story["statement"]))), soft_wrap=False)
     out.print(f"Done in {story['seconds']:.1f} s. Next: dpmine --help, or the README's ten-line example.")
 
@@ -97,6 +137,10 @@ def _wards(noisy: Any, records: dict[str, list[object]]) -> Table:
         bar = "█" * round(30 * max(count, 0) / max(max(truth.values()), 1))
         table.add_row(ward, str(count), str(truth.get(ward, 0)), f"[cyan]{bar}[/]")
     return table
+
+
+def _ordinary_text(ordinary: GreedyTree) -> str:
+    return tree_text(ordinary.trees_.trees[0], ordinary.trees_.classes, ordinary.schema_, max_depth=2)
 
 
 def _true_wards(records: dict[str, list[object]]) -> dict[str, int]:
@@ -114,6 +158,10 @@ def _numbers(story: dict[str, Any], records: dict[str, list[object]]) -> dict[st
         "wards": {labels[0]: count for labels, count in story["wards"].items()},
         "wards_true_because_generated": _true_wards(records),
         "root": story["root"].key.title,
+        "tree": story["tree"].to_json()["trees"],
+        "evaluation": story["evaluation"].to_dict(),
+        "accuracy_on_fresh_patients": story["accuracy"],
+        "accuracy_without_privacy": story["accuracy_without_privacy"],
         "children": [chosen.key.title for chosen in story["children"]],
         "refusal": story["refusal"],
         "spent": str(story["statement"].allotments[0].spent),

@@ -47,7 +47,7 @@ def select_model(
     before = private.remaining().units
     train, held_out = private.split(test=validation, salt="select-model")
     each = Epsilon(budget.units // len(candidates))
-    models = [type(model)(**{**model.get_params(), "epsilon": each}) for model in candidates]
+    models = [type(model)(**{**model.get_params(), "epsilon": str(each)}) for model in candidates]
     for model in models:
         model.plan(private.schema)  # every mistake shows before anything is spent
     fitted = tuple(model.fit(train) for model in models)

@@ -217,7 +217,7 @@ def _repetitions(experiment: Experiment, quick: bool, asked: int | None) -> int:
 def chosen_points(experiment: Experiment, *, quick: bool, only: Mapping[str, Sequence[Setting]]) -> tuple[Point, ...]:
     """The grid, or its quick part, or of the whole grid those points whose parameters have the values asked for."""
     for name, values in only.items():
-        known = sorted({point[name] for point in experiment.points if name in point})  # type: ignore[type-var]
+        known = sorted({point[name] for point in experiment.points if name in point})
         strange = [value for value in values if value not in known]
         if not known:
             names = ", ".join(experiment.points[0])

@@ -16,7 +16,7 @@ from dpmine.reproduce.harness import Outcome, Point, Published, canonical
 
 @dataclass(frozen=True)
 class Row:
-    """Mean and standard deviation (with runs - 1) of one measure, its standard error, and how far the paper's mean is off."""
+    """Mean and standard deviation (with runs - 1) of one measure, and its standard error; the published numbers beside."""
 
     point: Point
     algorithm: str
@@ -34,7 +34,7 @@ class Row:
 
 
 def z_score(ours: Row, printed: Published) -> float:
-    """Both deviations count, and that the printed mean is rounded: an error spread evenly over one step of its last digit."""
+    """Both deviations count, and the rounding of the printed mean: an error spread evenly over a step of its last digit."""
     spread = ours.std**2 / ours.runs + printed.std**2 / printed.runs + printed.step**2 / 12
     return (ours.mean - printed.mean) / math.sqrt(spread)
 

@@ -75,7 +75,7 @@ class TreeClassifier(TreeEstimator):
         self._check()
         facts = Schema.load(schema)
         levels = self.level_epsilons(facts, rows)
-        leaves = self.leaf_epsilon()
+        leaves = self.leaf_epsilon(facts, rows)
         candidates = self.candidates(facts)
         steps = []
         for depth, epsilon in enumerate(levels):
@@ -89,15 +89,16 @@ class TreeClassifier(TreeEstimator):
         steps.append(PlanStep("count the classes of every leaf", leaves, 1, f"each off by {deviation:,.3g} rows"))
         return BudgetPlan(f"TreeClassifier ({self.criterion})", self.budget, tuple(steps))
 
-    def leaf_epsilon(self) -> Epsilon:
-        return part_of(self.budget, Fraction(str(self.leaf_share)))
+    def leaf_epsilon(self, schema: Schema, rows: int | None = None) -> Epsilon:
+        """What every leaf may spend on its class counts: its share, with what rounding left over from the levels."""
+        return Epsilon(self.budget.units - sum(epsilon.units for epsilon in self.level_epsilons(schema, rows)))
 
     def level_epsilons(self, schema: Schema, rows: int | None = None) -> tuple[Epsilon, ...]:
         """What each level may spend on choosing its splits."""
         depth = self.depth(schema, rows)
         weights = [Fraction(str(self.level_ratio)) ** place for place in range(depth)]
-        left = Epsilon(self.budget.units - self.leaf_epsilon().units)
-        return tuple(part_of(left, weight / sum(weights)) for weight in weights)
+        together = 1 - Fraction(str(self.leaf_share))
+        return tuple(part_of(self.budget, together * weight / sum(weights)) for weight in weights)
 
     def depth(self, schema: Schema, rows: int | None = None) -> int:
         """max_depth, or how deep the noise lets a tree of that many rows grow."""
@@ -156,7 +157,7 @@ class TreeClassifier(TreeEstimator):
                     node.split_by(key, growth.schema)
             growing = [child for node in growing for child in node.children]
         leaves = [leaf for root in roots for leaf in root.leaves()]
-        base = self.leaf_epsilon().units
+        base = self.leaf_epsilon(growth.schema).units
         amounts = [Epsilon(base + (saved.get(id(leaf), 0) if self.leftover else 0)) for leaf in leaves]
         growth.count_classes(leaves, amounts)
         noise = [noise_deviation(noise_scale(1, amount)) for amount in amounts]

@@ -1,0 +1,220 @@
+"""Accuracy and AUC on Adult by 10-fold cross-validation: every tree and forest here, diffprivlib's, and scikit-learn's tree.
+
+45,222 complete rows (training and test part together). Public bounds, the same for everybody: age 15 to 95 by 1, fnlwgt
+0 to 1,500,000 by 10,000, education_num 1 to 20 by 1, capital_gain 0 to 100,000 by 500, capital_loss 0 to 5,000 by 50,
+hours_per_week 1 to 100 by 1; categories and taxonomies as published; at most 50,000 rows.
+
+Keys: `accuracy[algorithm][epsilon]` and `auc[algorithm][epsilon]` are means over all folds of all repetitions (peers: one
+repetition), `accuracy_deviation` and `auc_deviation` their standard deviations over folds; `ideas[name][epsilon]` is the
+accuracy of TreeClassifier with one idea switched off (and of the steps from DiffP-C4.5 to it); `fit_deviation[algorithm]`
+is the deviation of the accuracy over 50 fits on one fixed split at epsilon 1.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import venv
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dpmine as dm
+from adult import CLASS
+from dpmine.datasets import adult as adult_rows
+from dpmine.datasets import adult_schema
+from dpmine.engines.encoding import EncodedTable, encode
+from dpmine.frames import open_source
+from harness import PEERS, arguments, data_folder, finish, say
+
+EPSILONS = ("0.1", "0.5", "1", "2", "4")
+FOLDS = 10
+REPETITIONS = 5
+FITS = 50
+WORKERS = 2
+
+ALGORITHMS: dict[str, Callable[[str], Any]] = {
+    "TreeClassifier": lambda e: dm.TreeClassifier(e),
+    "GreedyForest": lambda e: dm.GreedyForest(e),
+    "RandomForest": lambda e: dm.RandomForest(e, seed=1),
+    "DiffP-C4.5 max": lambda e: dm.DiffPC45(e, 5, "max"),
+    "DiffP-C4.5 gini": lambda e: dm.DiffPC45(e, 5, "gini"),
+    "DiffP-C4.5 infogain": lambda e: dm.DiffPC45(e, 5, "infogain"),
+    "DiffP-ID3 max": lambda e: dm.DiffPID3(e, 5, "max"),
+    "DiffP-ID3 gini": lambda e: dm.DiffPID3(e, 5, "gini"),
+    "SuLQ-ID3": lambda e: dm.SulqID3(e, 5),
+}
+
+
+def main() -> None:
+    args = arguments(__doc__ or "", ["ours", "ideas", "deviation", "peers"])
+    data_folder()
+    result: dict[str, Any] = {"folds": FOLDS, "repetitions": REPETITIONS, "accuracy": {}, "auc": {}}
+    result |= {"accuracy_deviation": {}, "auc_deviation": {}}
+    if "ours" in args.names:
+        for name in ALGORITHMS:
+            record(result, name, run_all("ALGORITHMS", name))
+    if "ideas" in args.names:
+        result["ideas"] = {}
+        for name in IDEAS:
+            runs = run_all("IDEAS", name, ("0.1", "0.5", "1"))
+            result["ideas"][name] = {e: round(float(np.mean([a for a, _ in pairs])), 4) for e, pairs in runs.items()}
+            say(f"{name}: {result['ideas'][name]}")
+    if "deviation" in args.names:
+        result["fit_deviation"], result["fit_mean"] = {}, {}
+        for name in ("TreeClassifier", "GreedyForest", "RandomForest", "DiffP-C4.5 max", "DiffP-C4.5 gini"):
+            accuracies = in_parallel([("ALGORITHMS", name, "1", 0, 0)] * FITS)
+            result["fit_deviation"][name] = round(float(np.std([a for a, _ in accuracies], ddof=1)), 5)
+            result["fit_mean"][name] = round(float(np.mean([a for a, _ in accuracies])), 4)
+            say(f"{FITS} fits of {name}: {result['fit_mean'][name]} +- {result['fit_deviation'][name]}")
+    if "peers" in args.names and not args.quick:
+        for depth in (5, None):
+            name = f"scikit-learn tree depth {depth}" if depth else "scikit-learn tree, full depth"
+            record(result, name, {"none": in_parallel([("sklearn", str(depth or 0), "none", 0, f) for f in range(FOLDS)])})
+        for measure, found in diffprivlib().items():
+            for name, by_epsilon in found.items():
+                for epsilon, values in by_epsilon.items():
+                    result[measure].setdefault(name, {})[epsilon] = round(float(np.mean(values)), 4)
+                    result[f"{measure}_deviation"].setdefault(name, {})[epsilon] = round(float(np.std(values, ddof=1)), 4)
+    finish(result)
+
+
+def record(result: dict[str, Any], name: str, runs: dict[str, list[tuple[float, float]]]) -> None:
+    for epsilon, pairs in runs.items():
+        for measure, values in zip(("accuracy", "auc"), zip(*pairs, strict=True), strict=True):
+            result[measure].setdefault(name, {})[epsilon] = round(float(np.mean(values)), 4)
+            result[f"{measure}_deviation"].setdefault(name, {})[epsilon] = round(float(np.std(values, ddof=1)), 4)
+    say(f"{name}: " + ", ".join(f"{e}: {result['accuracy'][name][e]:.4f} / {result['auc'][name][e]:.4f}" for e in runs))
+
+
+# -- one fit ----------------------------------------------------------------------------------------------------------
+
+_loaded: dict[str, Any] = {}
+
+
+def whole() -> EncodedTable:
+    if "table" not in _loaded:
+        schema = adult_schema(complete=True, taxonomies=True)
+        _loaded["table"] = encode(open_source(adult_rows(complete=True)), schema)
+    return _loaded["table"]
+
+
+def fold_numbers(repetition: int) -> np.ndarray:
+    """The fold of every row, the same for every algorithm."""
+    order = np.random.default_rng(repetition).permutation(whole().rows)
+    folds = np.empty(whole().rows, dtype=np.int64)
+    folds[order] = np.arange(whole().rows) % FOLDS
+    return folds
+
+
+def one_fit(case: tuple[str, str, str, int, int]) -> tuple[float, float]:
+    """Accuracy and AUC on the held-out fold."""
+    kind, name, epsilon, repetition, fold = case
+    table = whole()
+    held_out = fold_numbers(repetition) == fold
+    target = table.columns[CLASS].astype(np.int64)
+    if kind == "sklearn":
+        shares = sklearn_shares(table, int(name) or None, held_out)
+        return accuracy_and_auc(shares, target[held_out])
+    train = EncodedTable(
+        table.schema,
+        int((~held_out).sum()),
+        {column: codes[~held_out] for column, codes in table.columns.items()},
+        {},
+        table.encoding,
+    )
+    private = dm.open(train, schema=table.schema, cap=epsilon).grant("miner", epsilon=epsilon)
+    model = (ALGORITHMS if kind == "ALGORITHMS" else IDEAS)[name](epsilon).fit(private)
+    rows = {column: codes[held_out] for column, codes in table.columns.items()}
+    sums = model.trees_.sums(rows, int(held_out.sum()), table.schema)
+    return accuracy_and_auc(sums[:, 1] / sums.sum(axis=1), target[held_out], sums.argmax(axis=1))
+
+
+def accuracy_and_auc(shares: np.ndarray, truth: np.ndarray, predicted: np.ndarray | None = None) -> tuple[float, float]:
+    predicted = (shares > 0.5).astype(np.int64) if predicted is None else predicted
+    _, ranks = np.unique(shares, return_inverse=True)
+    negatives, positives = np.bincount(ranks[truth == 0]), np.bincount(ranks[truth == 1])
+    size = max(len(negatives), len(positives))
+    negatives, positives = np.resize(padded(negatives, size), size), padded(positives, size)
+    below = np.cumsum(negatives) - negatives
+    area = float(np.sum(positives * (below + negatives / 2)) / (negatives.sum() * positives.sum()))
+    return float(np.mean(predicted == truth)), area
+
+
+def padded(counts: np.ndarray, size: int) -> np.ndarray:
+    return np.pad(counts, (0, size - len(counts)))
+
+
+def sklearn_shares(table: EncodedTable, depth: int | None, held_out: np.ndarray) -> np.ndarray:
+    """scikit-learn's tree on one column a category."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    parts = []
+    for attribute in table.schema.attributes:
+        if attribute.name != CLASS:
+            codes = table.columns[attribute.name]
+            nominal = isinstance(attribute, dm.Nominal)
+            parts.append(np.eye(attribute.size, dtype=np.float32)[codes] if nominal else codes[:, None].astype(np.float32))
+    points = np.hstack(parts)
+    tree = DecisionTreeClassifier(max_depth=depth, random_state=0)
+    tree.fit(points[~held_out], table.columns[CLASS][~held_out])
+    shares: np.ndarray = tree.predict_proba(points[held_out])[:, 1]
+    return shares
+
+
+def run_all(kind: str, name: str, epsilons: tuple[str, ...] = EPSILONS) -> dict[str, list[tuple[float, float]]]:
+    cases = [(kind, name, e, r, f) for e in epsilons for r in range(REPETITIONS) for f in range(FOLDS)]
+    results = in_parallel(cases)
+    size = REPETITIONS * FOLDS
+    return {e: results[place * size : (place + 1) * size] for place, e in enumerate(epsilons)}
+
+
+_pool: list[ProcessPoolExecutor] = []
+
+
+def in_parallel(cases: list[tuple[str, str, str, int, int]]) -> list[tuple[float, float]]:
+    if not _pool:
+        _pool.append(ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")))
+    return list(_pool[0].map(one_fit, cases, chunksize=5))
+
+
+# -- peers ------------------------------------------------------------------------------------------------------------
+
+
+def diffprivlib() -> dict[str, dict[str, dict[str, list[float]]]]:
+    """In an environment of its own: diffprivlib needs an older scikit-learn."""
+    if not PEERS.exists():
+        venv.create(PEERS, with_pip=True)
+    python = PEERS / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "diffprivlib", "scikit-learn<1.9"], check=True)
+    table = whole()
+    attributes = [a for a in table.schema.attributes if a.name != CLASS]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "folds.npz"
+        np.savez(
+            file,
+            codes=np.column_stack([table.columns[a.name].astype(np.int64) for a in attributes]),
+            sizes=np.array([a.size for a in attributes]),
+            nominal=np.array([isinstance(a, dm.Nominal) for a in attributes]),
+            target=table.columns[CLASS].astype(np.int64),
+            folds=np.array([fold_numbers(0)]),
+        )
+        script = Path(__file__).with_name("peer_diffprivlib.py")
+        done = subprocess.run([python, script, file, ",".join(EPSILONS)], check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, dict[str, dict[str, list[float]]]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+# -- ideas, one at a time ----------------------------------------------------------------------------------------------
+
+IDEAS: dict[str, Callable[[str], Any]] = {
+    "DiffP-C4.5 gini, depth 5": lambda e: dm.DiffPC45(e, 5, "gini"),
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""What a finished experiment leaves in its folder: means as CSV, paired tests as CSV, pictures as PNG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpmine.reproduce.harness import Outcome
+from dpmine.reproduce.plots import draw
+from dpmine.reproduce.significance import compare
+from dpmine.reproduce.summaries import summarise, write_csv, write_summary
+
+
+def write_files(outcome: Outcome, folder: Path) -> list[Path]:
+    """Write all of them and return their paths."""
+    name = outcome.experiment.name
+    means = folder / f"{name}.csv"
+    write_summary(summarise(outcome), means)
+    written = [means]
+    if outcome.experiment.comparison is not None:
+        tests = folder / f"{name}.tests.csv"
+        write_csv((compared.form() for compared in compare(outcome)), tests)
+        written.append(tests)
+    return written + draw(outcome, folder)

@@ -1,0 +1,141 @@
+"""What experiments with trees share: algorithms by name, and the accuracy of a tree on rows that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.engines.encoding import EncodedTable, encode
+from dpmine.frames import open_source
+from dpmine.schema import Schema
+
+if TYPE_CHECKING:
+    from dpmine.mining.trees.estimator import TreeEstimator
+
+SCORES = {"InfoGain": "infogain", "Gini": "gini", "Max": "max"}
+BINS = 10  # of a numeric attribute, for algorithms that know categories only
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Training and test rows, encoded once for all algorithms that meet them."""
+
+    training: EncodedTable
+    test: EncodedTable
+
+
+def encoded(table: Any, schema: Schema) -> EncodedTable:
+    return encode(open_source(table), schema)
+
+
+def part_of_table(table: EncodedTable, places: NDArray[np.intp], schema: Schema | None = None) -> EncodedTable:
+    """The rows at these places as a table of their own, without encoding them again; lists are left behind."""
+    columns = {name: codes[places] for name, codes in table.columns.items()}
+    return EncodedTable(schema or table.schema, len(places), columns, {}, table.encoding)
+
+
+def accuracy(algorithm: str, sample: Sample, *, epsilon: float, depth: int) -> float:
+    """Fit an algorithm to the training rows; the percentage of test rows that it then gets right."""
+    schema = sample.training.schema
+    target = schema.require_class()
+    if algorithm in REFERENCES:
+        reference = REFERENCES[algorithm](depth)
+        columns = sample.training.columns
+        reference.fit_codes(columns, columns[target], schema)
+        predicted = reference.predict_codes(sample.test.columns, sample.test.rows)
+    else:
+        model = fitted(PRIVATE[algorithm](epsilon, depth), sample.training)
+        predicted = np.argmax(model.trees_.sums(sample.test.columns, sample.test.rows, schema), axis=1)
+    return float(np.mean(predicted == sample.test.columns[target]) * 100)
+
+
+def fitted(model: TreeEstimator, table: EncodedTable) -> TreeEstimator:
+    """Fit with a budget of its own: a ledger in memory that grants this one model all it asks for."""
+    from dpmine.dataset import open as open_table
+
+    with open_table(table, schema=table.schema, cap=model.epsilon) as data:
+        return model.fit(data.grant("experiment", epsilon=model.epsilon), progress=False)
+
+
+# -- algorithms by name ------------------------------------------------------------------------------------------------
+
+
+def _diffp_id3(criterion: str) -> Callable[[float, int], TreeEstimator]:
+    def build(epsilon: float, depth: int) -> TreeEstimator:
+        from dpmine.mining.trees.diffp_id3 import DiffPID3
+
+        return DiffPID3(epsilon=epsilon, max_depth=depth, criterion=criterion, bins=BINS)
+
+    return build
+
+
+def _diffp_c45(criterion: str) -> Callable[[float, int], TreeEstimator]:
+    def build(epsilon: float, depth: int) -> TreeEstimator:
+        from dpmine.mining.trees.diffp_c45 import DiffPC45
+
+        return DiffPC45(epsilon=epsilon, max_depth=depth, criterion=criterion)
+
+    return build
+
+
+def _sulq_id3(epsilon: float, depth: int) -> TreeEstimator:
+    from dpmine.mining.trees.sulq_id3 import SulqID3
+
+    return SulqID3(epsilon=epsilon, max_depth=depth, bins=BINS)
+
+
+def _tree_classifier(epsilon: float, depth: int) -> TreeEstimator:
+    from dpmine.mining.trees.classifier import TreeClassifier
+
+    return TreeClassifier(epsilon=epsilon)
+
+
+def _greedy_forest(epsilon: float, depth: int) -> TreeEstimator:
+    from dpmine.mining.forests import GreedyForest
+
+    return GreedyForest(epsilon=epsilon)
+
+
+def _random_forest(epsilon: float, depth: int) -> TreeEstimator:
+    from dpmine.mining.forests import RandomForest
+
+    return RandomForest(epsilon=epsilon)
+
+
+PRIVATE: dict[str, Callable[[float, int], TreeEstimator]] = {
+    **{f"DiffP-ID3 {title}": _diffp_id3(score) for title, score in SCORES.items()},
+    **{f"DiffP-C4.5 {title}": _diffp_c45(score) for title, score in SCORES.items()},
+    "SuLQ-ID3": _sulq_id3,
+    "TreeClassifier": _tree_classifier,
+    "GreedyForest": _greedy_forest,
+    "RandomForest": _random_forest,
+}
+"""Private algorithms, made from epsilon and depth; those that choose their own depth ignore the latter."""
+
+
+def _id3(depth: int) -> Any:
+    from dpmine.baselines import ID3
+
+    return ID3(max_depth=None)
+
+
+def _c45(*, pruning: bool, limited: bool = False) -> Callable[[int], Any]:
+    def build(depth: int) -> Any:
+        from dpmine.baselines import C45
+
+        return C45(max_depth=depth if limited else None, pruning=pruning)
+
+    return build
+
+
+REFERENCES: dict[str, Callable[[int], Any]] = {
+    "ID3": _id3,
+    "C4.5": _c45(pruning=True),
+    "C4.5 unpruned": _c45(pruning=False),
+    "C4.5 of the same depth": _c45(pruning=True, limited=True),
+}
+"""NOT PRIVATE: ordinary trees of any depth, as Weka grows them; one is held to the depth of the private trees."""
