@@ -18,6 +18,8 @@ MOST_TREES = 1_000
 MOST_NODES = 65_536  # in all trees of a model
 DEEPEST_TREE = 40  # JSON nests two levels a node
 LARGEST_SCORE = 10**9  # times MOST_TREES stays far inside 64 bits
+MOST_CLASSES = 1_000  # an engine holds a sum for each class and row at hand
+MOST_BANDS = 4_096
 
 
 class ScoreTree:
@@ -44,6 +46,8 @@ class Predicted(Key):
 
     def __post_init__(self) -> None:
         check_trees(self.trees, len(self.classes))
+        if len(self.classes) > MOST_CLASSES:
+            raise ExpressionError(f"A prediction has at most {MOST_CLASSES} classes. Got {len(self.classes)}.")
         if len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
             raise ExpressionError("A prediction needs at least two different classes.")
 
@@ -67,6 +71,8 @@ class ScoreBands(Key):
         check_trees(self.trees, None)
         if not self.edges or any(low >= high for low, high in itertools.pairwise(self.edges)):
             raise ExpressionError("Bands of a score need edges that rise.")
+        if len(self.edges) >= MOST_BANDS or any(type(edge) is not int for edge in self.edges):
+            raise ExpressionError(f"A score has at most {MOST_BANDS} bands, with whole numbers as edges.")
         if max(map(abs, self.edges)) > LARGEST_SCORE * MOST_TREES:
             raise ExpressionError("An edge lies beyond the largest possible score.")
         if not all(0 <= self.place < len(leaf.scores) for tree in self.trees for leaf in score_leaves(tree)):
@@ -109,5 +115,5 @@ def check_trees(trees: tuple[ScoreTree, ...], classes: int | None) -> None:
             assert isinstance(tree, ScoreLeaf)
             if classes not in (None, len(tree.scores)):
                 raise ExpressionError(f"Every leaf needs {classes} scores, one for each class.")
-            if any(abs(score) > LARGEST_SCORE for score in tree.scores):
-                raise ExpressionError(f"A score must lie within +-{LARGEST_SCORE}.")
+            if any(type(score) is not int or abs(score) > LARGEST_SCORE for score in tree.scores):
+                raise ExpressionError(f"A score must be a whole number within +-{LARGEST_SCORE}.")

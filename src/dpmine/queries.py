@@ -34,7 +34,7 @@ MOST_BONUS = MOST_ROWS  # of staying: no gain is larger
 MOST_MODELS = 1_000  # in one choice
 MECHANISMS = ("exponential", "permute-and-flip")
 CALIBRATIONS = ("monotone", "generic")
-SPLIT_SCORES = ("max", "gini", "infogain")
+SPLIT_SCORES = ("max", "gini", "infogain", "mixed")
 
 
 # -- where -----------------------------------------------------------------------------------------------------------
@@ -339,8 +339,8 @@ class Stay(Splits):
     bonus: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.bonus <= MOST_BONUS:
-            raise RequestError(f"The bonus of staying lies between 0 and {MOST_BONUS}. Got {self.bonus}.")
+        if type(self.bonus) is not int or not 0 <= self.bonus <= MOST_BONUS:
+            raise RequestError(f"The bonus of staying is a whole number between 0 and {MOST_BONUS}. Got {self.bonus}.")
 
     def size(self, schema: Schema) -> int:
         return 1
@@ -396,6 +396,8 @@ class ChooseModel(Choice):
         self.check()
         if not 1 <= len(self.models) <= MOST_MODELS:
             raise RequestError(f"One choice has 1 to {MOST_MODELS} models. Got {len(self.models)}.")
+        if not all(isinstance(model, Predicted) for model in self.models):
+            raise RequestError("Models to choose from are predictions: keys of the kind Predicted.")
 
 
 @value("query")

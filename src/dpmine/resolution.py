@@ -266,8 +266,8 @@ def resolve_key(key: Key, schema: Schema) -> RowKey:
     if isinstance(key, Bins):
         numeric = schema.single(key.attribute)
         starts = [numeric.first_code_at_least(cut) for cut in key.numbers(schema)]  # type: ignore[union-attr]
-        table = [bisect.bisect_right(starts, code) for code in range(numeric.size)]
-        return Recode(key.attribute, _runs(table), len(starts) + 1)
+        changes = sorted({0, *(start for start in starts if start < numeric.size)})
+        return Recode(key.attribute, tuple((code, bisect.bisect_right(starts, code)) for code in changes), len(starts) + 1)
     if isinstance(key, Groups):
         return Recode(key.attribute, _runs(key.table(schema)), len(key.groups) + 1)
     if isinstance(key, Test):

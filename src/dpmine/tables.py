@@ -321,7 +321,7 @@ class PrivateTable:
         among: Sequence[Keyed | Splits],
         *,
         epsilon: Amount,
-        score: Literal["max", "gini", "infogain"],
+        score: Literal["max", "gini", "infogain", "mixed"],
         mechanism: str | None = ...,
         calibration: str = ...,
         dry_run: Literal[False] = ...,
@@ -352,9 +352,9 @@ class PrivateTable:
         """Choose privately. For each cell: `choose_cells`.
 
         With score "count", `among` is one key, and the label that most rows have is the likeliest choice. With score
-        "max", "gini" or "infogain", `among` lists columns (numeric ones stand for all their thresholds) or families of
-        splits, and the choice is the split that best separates the class. The mechanism is permute-and-flip for labels
-        and the exponential mechanism for splits unless stated; calibration "generic" is the papers' 2S.
+        "max", "gini", "infogain" or "mixed", `among` lists columns (numeric ones stand for all their thresholds) or
+        families of splits, and the choice is the split that best separates the class. The mechanism is permute-and-flip
+        for labels and the exponential mechanism for splits unless stated; calibration "generic" is the papers' 2S.
         """
         self._without_cells("choose")
         query = self._choice([among], score, mechanism, calibration, epsilon)

@@ -33,7 +33,7 @@ class Node:
     """A node of a fitted tree: what the noisy numbers say about the classes here, and how rows go on.
 
     rows      noisy class counts after post-processing, in whole rows
-    shares    the probability of each class in millionths; they add up to a million
+    shares    the probability of each class in millionths; they add up to a million, or are a forest's constant vote
     split     the key that sends rows to the children; None in a leaf
     """
 

@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpmine.expressions import And, AttributeKey, Bins, Compare, Contains, Groups, IsIn, Key, Not, Or, Part, Predicate, Test
+from dpmine.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.queries import Cell, Rules, Split, Step, Where
 from dpmine.schema import ItemList, Nominal, Numeric, Schema
 
@@ -121,8 +122,21 @@ class Reference:
             return next((number for number, group in enumerate(members) if row[key.attribute] in group), len(members))
         if isinstance(key, Test):
             return int(holds(key.predicate, row, self.schema))
+        if isinstance(key, Predicted):
+            sums = [sum(scores) for scores in zip(*(self._scores(tree, place) for tree in key.trees), strict=True)]
+            return sums.index(max(sums))
+        if isinstance(key, ScoreBands):
+            total = sum(self._scores(tree, place)[key.place] for tree in key.trees)
+            return sum(edge <= total for edge in key.edges)
         assert isinstance(key, Part)
         return self._part(key, place)
+
+    def _scores(self, tree: ScoreTree, place: int) -> tuple[int, ...]:
+        """The scores of the leaf that the row reaches."""
+        while isinstance(tree, ScoreSplit):
+            tree = tree.children[self.label(tree.key, place)]
+        assert isinstance(tree, ScoreLeaf)
+        return tree.scores
 
     def _part(self, key: Part, place: int) -> int:
         """The keyed hash, in integers of any size."""

@@ -25,6 +25,7 @@ from dpmine.expressions import (
     Predicate,
     Test,
 )
+from dpmine.model_keys import LARGEST_SCORE, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.queries import LEAF, Cell, Rules, Split, Step, Where
 from dpmine.schema import Attribute, ItemList, Nominal, Numeric, Schema
 
@@ -116,15 +117,23 @@ def predicates(schema: Schema) -> st.SearchStrategy[Predicate]:
 def keys(draw: st.DrawFn, schema: Schema) -> Key:
     """A key of any kind that fits the schema."""
     single = [attribute for attribute in schema.attributes if not isinstance(attribute, ItemList)]
-    kind = draw(st.sampled_from(["test", "part"] + (["attribute", "recode", "recode"] if single else [])))
+    kind = draw(st.sampled_from(["test", "part", "model", "model"] + (["attribute", "recode", "recode"] if single else [])))
     if kind == "test":
         return Test(draw(predicates(schema)))
     if kind == "part":
         weights = draw(st.lists(st.integers(1, 5), min_size=2, max_size=4))
         return Part(draw(st.sampled_from(["", "train-test", "\u65e5"])), tuple(weights))
+    if kind == "model":
+        return draw(model_keys(schema))
     attribute = draw(st.sampled_from(single))
     if kind == "attribute":
         return AttributeKey(attribute.name)
+    return draw(recodings(attribute))
+
+
+@st.composite
+def recodings(draw: st.DrawFn, attribute: Nominal | Numeric) -> Key:
+    """Bins of a numeric attribute, groups of a nominal one."""
     if isinstance(attribute, Numeric):
         cuts = sorted({Decimal(text) for text in draw(st.lists(constants(attribute), min_size=1, max_size=4))})
         return Bins(attribute.name, tuple(map(str, cuts)))
@@ -132,6 +141,31 @@ def keys(draw: st.DrawFn, schema: Schema) -> Key:
     ends = sorted(draw(st.lists(st.integers(0, len(members)), max_size=3)))
     parts = [tuple(members[low:high]) for low, high in zip([0, *ends], ends, strict=False)]
     return Groups(attribute.name, tuple(Group(f"group {number}", part) for number, part in enumerate(parts)))
+
+
+SCORES = st.integers(-2, 2) | st.sampled_from([-LARGEST_SCORE, LARGEST_SCORE])  # few values, so that sums are often equal
+
+
+@st.composite
+def score_trees(draw: st.DrawFn, schema: Schema, width: int, *, deepest: int = 2) -> ScoreTree:
+    single = [attribute for attribute in schema.attributes if not isinstance(attribute, ItemList)]
+    if not single or deepest == 0 or draw(st.integers(0, 2)) == 0:
+        return ScoreLeaf(draw(st.tuples(*[SCORES] * width)))
+    attribute = draw(st.sampled_from(single))
+    key = AttributeKey(attribute.name) if draw(st.booleans()) else draw(recodings(attribute))
+    return ScoreSplit(key, tuple(draw(score_trees(schema, width, deepest=deepest - 1)) for _ in key.labels(schema)))
+
+
+@st.composite
+def model_keys(draw: st.DrawFn, schema: Schema) -> Key:
+    """A model of a few small trees, by its prediction (2 to 5 classes) or by bands of one score (of 1 to 3)."""
+    predicted = draw(st.booleans())
+    width = draw(st.integers(2, 5) if predicted else st.integers(1, 3))
+    trees = tuple(draw(st.lists(score_trees(schema, width), min_size=1, max_size=3)))
+    if predicted:
+        return Predicted(trees, tuple(f"class {number}" for number in range(width)))
+    edges = st.integers(-5, 5) | st.sampled_from([-3 * LARGEST_SCORE, LARGEST_SCORE, 2 * LARGEST_SCORE + 1])
+    return ScoreBands(trees, draw(st.integers(0, width - 1)), tuple(sorted(draw(st.sets(edges, min_size=1, max_size=4)))))
 
 
 @st.composite

@@ -22,14 +22,17 @@ from dpmine.expressions import (
     Predicate,
     Test,
 )
+from dpmine.model_keys import LARGEST_SCORE, MOST_TREES, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.queries import (
     CALIBRATIONS,
     LEAF,
     MECHANISMS,
+    MOST_BONUS,
     SPLIT_SCORES,
     Answer,
     Cell,
     ChooseLabel,
+    ChooseModel,
     ChooseSplit,
     Count,
     Head,
@@ -44,6 +47,7 @@ from dpmine.queries import (
     Rules,
     Split,
     Splits,
+    Stay,
     Step,
     Subsets,
     Thresholds,
@@ -51,6 +55,7 @@ from dpmine.queries import (
     Where,
 )
 from dpmine.statements import Allotment, Spending, Statement
+from dpmine.tree_models import Node, Trees
 
 AWKWARD = ["", " ", "and", "OR", "not", "in", "contains", "true", "False", "age", "ward", "a.b", "-1", "1e5", "0x1", "=="]
 AWKWARD += ['say "hi"', "it's", "back\\slash", "end\\", '\\"', "a, b", "[x]", "(y)", "a:b", "new\nline", "tab\t", "\x00"]
@@ -88,13 +93,38 @@ def predicates_over(text: st.SearchStrategy[str], *, one_part: bool = True) -> s
 predicates = predicates_over(with_surrogates)
 weights = tuples(st.integers(1, 1000), least=2)
 parts = st.builds(Part, any_text.filter(lambda text: len(text) <= 200), weights)
-keys: st.SearchStrategy[Key] = (
+column_keys: st.SearchStrategy[Key] = (
     st.builds(AttributeKey, with_surrogates)
     | st.builds(Bins, with_surrogates, tuples(with_surrogates, least=1))
     | st.builds(Groups, with_surrogates, tuples(st.builds(Group, with_surrogates, tuples(with_surrogates))), any_text)
-    | st.builds(Test, predicates)
-    | parts
 )
+scores = st.integers(-LARGEST_SCORE, LARGEST_SCORE) | st.integers(-2, 2)
+fitting_keys: st.SearchStrategy[Key] = st.sampled_from([AttributeKey("ward"), Bins("age", ("3", "7"))])  # three labels
+
+
+def score_trees(width: int) -> st.SearchStrategy[ScoreTree]:
+    """Trees with that many scores at each leaf; some fit the schema of the tests, most fit none."""
+    leaves = st.builds(ScoreLeaf, st.tuples(*[scores] * width))
+    return st.recursive(
+        leaves,
+        lambda inner: (
+            st.builds(ScoreSplit, column_keys, tuples(inner))
+            | st.builds(ScoreSplit, fitting_keys, st.tuples(inner, inner, inner))
+        ),
+        max_leaves=6,
+    )
+
+
+def trees_of(width: int) -> st.SearchStrategy[tuple[ScoreTree, ...]]:
+    return tuples(score_trees(width), least=1, most=3)
+
+
+names_of_classes = st.lists(with_surrogates, min_size=2, max_size=4, unique=True).map(tuple) | st.just(("and", "a, b", "-1"))
+predictions = names_of_classes.flatmap(lambda names: st.builds(Predicted, trees_of(len(names)), st.just(names)))
+largest_sum = LARGEST_SCORE * MOST_TREES
+rising = st.sets(st.integers(-largest_sum, largest_sum), min_size=1, max_size=4).map(sorted).map(tuple)
+bands = st.integers(1, 3).flatmap(lambda width: st.builds(ScoreBands, trees_of(width), st.integers(0, width - 1), rising))
+keys: st.SearchStrategy[Key] = column_keys | st.builds(Test, predicates) | parts | predictions | bands
 steps: st.SearchStrategy[Step] = st.builds(Where, predicates) | st.builds(Cell, keys, integers)
 views = st.builds(View, tuples(steps))
 rules: st.SearchStrategy[Rules] = st.recursive(
@@ -104,6 +134,7 @@ families: st.SearchStrategy[Splits] = (
     st.builds(Multiway, keys)
     | st.builds(Thresholds, with_surrogates, st.none() | any_text, st.none() | any_text)
     | st.builds(Subsets, with_surrogates, tuples(st.lists(any_text, max_size=3, unique=True).map(tuple), least=1))
+    | st.builds(Stay, st.integers(0, MOST_BONUS))
 )
 mechanisms = st.sampled_from(MECHANISMS)
 calibrations = st.sampled_from(CALIBRATIONS)
@@ -115,8 +146,14 @@ questions: st.SearchStrategy[Question] = (
     | st.builds(Quantile, any_text, st.just(1), st.integers(2, 1000))
     | st.builds(ChooseLabel, keys, mechanisms, calibrations)
     | st.builds(ChooseSplit, tuples(tuples(families)), st.sampled_from(SPLIT_SCORES), mechanisms, calibrations)
+    | st.builds(ChooseModel, tuples(predictions, least=1), mechanisms, calibrations)
 )
 queries = st.builds(Query, views, rules, questions, tuples(epsilons))
+nodes: st.SearchStrategy[Node] = st.recursive(
+    st.builds(Node, tuples(integers), tuples(integers)),
+    lambda inner: st.builds(Node, tuples(integers), tuples(integers), st.none() | column_keys, tuples(inner, most=2)),
+    max_leaves=5,
+)
 heads = st.builds(Head, integers, any_text)
 answers = st.builds(Answer, tuples(st.none() | tuples(integers)), tuples(epsilons), integers)
 replies = st.builds(Reply, answers, epsilons, heads)
@@ -138,10 +175,11 @@ statements = st.builds(
     tuples(spendings),
 )
 
-# What an executor sends or receives, by the class it is read as.
+# What an executor sends or receives, and fitted trees as they are saved, by the class it is read as.
 BY_CLASS: dict[type, st.SearchStrategy] = {
     Predicate: predicates,
     Key: keys,
+    ScoreTree: score_trees(2),
     Group: st.builds(Group, with_surrogates, tuples(with_surrogates)),
     Step: steps,
     View: views,
@@ -156,4 +194,6 @@ BY_CLASS: dict[type, st.SearchStrategy] = {
     Allotment: allotments,
     Spending: spendings,
     Statement: statements,
+    Node: nodes,
+    Trees: st.builds(Trees, tuples(any_text), tuples(nodes)),
 }

@@ -89,6 +89,8 @@ def _show(outcome: Outcome, found: list[Standing]) -> None:
         table.add_row(str(epsilon), *(_cell([s for s in found if dict(s.row.point) == point]) for point in points))
     out.print(table)
     out.print("* on the Pareto front: nothing as accurate needs less epsilon or fewer rows. = as good within the error.")
+    depth = outcome.experiment.settings["depth"]
+    out.print(f"DiffP-C4.5, DiffP-ID3 and SuLQ-ID3 have depth {depth} everywhere; the others choose their own: try --depth.")
 
 
 def _cell(there: list[Standing]) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpmine.cli import budget, mine, query, schema
+from dpmine.cli import budget, frontier, mine, query, reproduce, schema
 from dpmine.cli.shared import one_sentence_errors
 
 app = typer.Typer(
@@ -22,8 +22,10 @@ app.add_typer(budget.app, name="budget")
 app.add_typer(query.app, name="query")
 app.add_typer(mine.app, name="mine")
 app.add_typer(mine.plan_app, name="plan")
+app.add_typer(frontier.app, name="frontier")
 app.command()(mine.show)
 app.command()(mine.predict)
+app.command(name="reproduce")(reproduce.reproduce)
 
 
 def _show_version(wanted: bool) -> None:

@@ -139,7 +139,9 @@ def _show(outcome: Outcome) -> None:
         table.add_row(*settings, *(_cell(rows.get(algorithm)) for algorithm in outcome.experiment.algorithms))
     out.print(table)
     most = max(row.runs for rows in by_point.values() for row in rows.values())
-    out.print(f"Mean ± standard deviation over {most} {'run' if most == 1 else 'runs'}.")
+    paper = " Below it what the paper prints, and the difference in its standard errors (z)."
+    printed = any(row.published is not None for rows in by_point.values() for row in rows.values())
+    out.print(f"Mean ± standard deviation over {most} {'run' if most == 1 else 'runs'}.{paper if printed else ''}")
     for compared in compare(outcome):
         where = ", ".join(f"{name} {setting}" for name, setting in compared.point.items())
         out.print(f"{where}: {compared.first} against {compared.second}: {compared.verdict} (p = {compared.p_value:.2g}).")
@@ -151,7 +153,7 @@ def _cell(row: Any) -> str:
     ours = f"{row.mean:.1f} ± {row.std:.1f}"
     if row.published is None:
         return ours
-    return f"{ours}\n[dim]paper {row.published.mean:g} ± {row.published.std:g}, z = {row.z_score:.1f}[/]"
+    return f"{ours}\n[dim]{row.published.mean:.1f} ± {row.published.std:.1f}\nz = {row.z_score:.1f}[/]"
 
 
 def _show_list(as_json: bool) -> None:
@@ -170,7 +172,7 @@ def _show_list(as_json: bool) -> None:
         times = (_duration(experiment.durations.full), _duration(experiment.durations.quick))
         table.add_row(experiment.name, escaped(experiment.source), escaped(experiment.shows), *times)
     out.print(table)
-    out.print("Durations were measured with one worker; two need about half. A run that was stopped goes on where it was.")
+    out.print("Durations are for one worker; two need about half. A run that was stopped goes on where it was.")
 
 
 def _list_form(experiment: Experiment) -> dict[str, Any]:

@@ -96,8 +96,8 @@ class RandomTree:
         return points | {name: draw.uniform(LOW, HIGH, rows) for name in self.numeric}
 
     def _label(self, node: TreeNode, columns: Columns, rows: NDArray[np.intp], labels: NDArray[np.int64]) -> None:
-        if node.label is not None:
-            labels[rows] = node.label
+        if node.label is not None or not len(rows):
+            labels[rows] = node.label or 0
             return
         numbers = columns[node.attribute][rows]
         side = numbers.astype(np.int64) if node.threshold is None else (numbers >= node.threshold).astype(np.int64)

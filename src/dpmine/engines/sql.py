@@ -55,6 +55,7 @@ class CountQuery:
         self._lists = {name: f"l{place}" for place, name in enumerate(lists)}
         self._hashes: dict[str, str] = {}
         self._sums: dict[RowKey, list[str]] = {}
+        self._best: dict[RowKey, str] = {}
 
     def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> tuple[exp.Select, list[RowKey]]:
         """`SELECT cell, k0, k1, ..., count(*)` by grouping sets, and the key behind each k."""
@@ -112,7 +113,7 @@ class CountQuery:
         if isinstance(key, Tested):
             return exp.Case().when(self._test(key.test), _int(1)).else_(_int(0))
         if isinstance(key, LargestSum):
-            return _largest([exp.column(name) for name in self._sums[key]])
+            return _place_of(self._best[key], self._sums[key])
         if isinstance(key, BandedSum):
             return _band(exp.column(self._sums[key][0]), key.edges)
         assert isinstance(key, HashedPart)
@@ -135,10 +136,14 @@ class CountQuery:
     # -- models -----------------------------------------------------------------------------------------------------
 
     def _with_models(self, relation: exp.Expression, keys: Sequence[RowKey]) -> exp.Expression:
-        """The relation with a model's sums as columns: first each tree's leaf by number, then the sums of its scores."""
+        """The relation with a model's sums as columns: each tree's leaf by number, the sums of its scores, the largest sum.
+
+        In layers, and with cases that are not copied as they grow: the text stays as long as the model, not its square.
+        """
         models = list({key: None for key in keys if isinstance(key, (LargestSum, BandedSum))})
         leaves: dict[str, exp.Expression] = {}
         sums: dict[str, exp.Expression] = {}
+        best: dict[str, exp.Expression] = {}
         for number, key in enumerate(models):
             scored = [(f"m{number}t{place}", tree) for place, tree in enumerate(key.trees)]
             leaves |= {name: self._leaf(tree, 0) for name, tree in scored}
@@ -146,7 +151,14 @@ class CountQuery:
             self._sums[key] = [f"m{number}s{place}" for place in range(width)]
             for place, name in enumerate(self._sums[key]):
                 sums[name] = _sum_of([_leaf_score(leaf_name, tree, place) for leaf_name, tree in scored])
-        return _layer(_layer(relation, leaves), sums) if models else relation
+            if isinstance(key, LargestSum):
+                first, *others = [exp.column(name) for name in self._sums[key]]
+                self._best[key] = f"m{number}b"
+                best[self._best[key]] = exp.Greatest(this=first, expressions=others)
+        if not models:
+            return relation
+        summed = _layer(_layer(relation, leaves), sums)
+        return _layer(summed, best) if best else summed
 
     def _leaf(self, tree: RowScores, first: int) -> exp.Expression:
         """The number of the row's leaf in a model's tree, counted from `first`."""
@@ -157,7 +169,7 @@ class CountQuery:
         for label, child in enumerate(tree.children):
             leaf = self._leaf(child, first)
             last = label == len(tree.children) - 1
-            case = case.else_(leaf) if last else case.when(_int(label), leaf)
+            case = case.else_(leaf, copy=False) if last else case.when(_int(label), leaf, copy=False)
             first += len(_leaf_scores(child))
         return case if len(tree.children) > 1 else self._leaf(tree.children[0], first - len(_leaf_scores(tree)))
 
@@ -261,21 +273,20 @@ def _sum_of(numbers: Sequence[exp.Expression]) -> exp.Expression:
     return added[0]
 
 
-def _largest(sums: Sequence[exp.Expression]) -> exp.Expression:
+def _place_of(best: str, sums: Sequence[str]) -> exp.Expression:
     """The place of the largest sum; of equal ones the first."""
-    case = exp.Case()
-    for place, candidate in enumerate(sums[:-1]):
-        least = [exp.GTE(this=candidate.copy(), expression=other.copy()) for other in sums[place + 1 :]]
-        case = case.when(_all(least), _int(place))
-    return case.else_(_int(len(sums) - 1))
+    case = exp.Case(this=exp.column(best))
+    for place, name in enumerate(sums[:-1]):
+        case = case.when(exp.column(name), _int(place), copy=False)
+    return case.else_(_int(len(sums) - 1), copy=False)
 
 
 def _band(total: exp.Expression, edges: Sequence[int]) -> exp.Expression:
     """How many of the rising edges are at or below the sum."""
     case = exp.Case()
     for band, edge in enumerate(edges):
-        case = case.when(exp.LT(this=total.copy(), expression=_int(edge)), _int(band))
-    return case.else_(_int(len(edges)))
+        case = case.when(exp.LT(this=total.copy(), expression=_int(edge)), _int(band), copy=False)
+    return case.else_(_int(len(edges)), copy=False)
 
 
 def _keys_of(cells: Cells) -> list[RowKey]:

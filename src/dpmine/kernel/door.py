@@ -324,7 +324,7 @@ def describe(plan: Plan) -> str:
 
 
 def _key_name(key: RowKey) -> str:
-    return str(getattr(key, "attribute", "a test or part"))
+    return str(getattr(key, "attribute", "a test, part or model"))
 
 
 def expected_error(plan: Plan) -> str:

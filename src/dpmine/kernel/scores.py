@@ -77,6 +77,23 @@ class GiniScore(Score):
         return result
 
 
+class MixedScore(Score):
+    """Half Gini, half Max: minus the mean of half of Gini's F and of the rows outside the largest class.
+
+    Gini tells splits apart that prepare later ones, Max counts what the last one decides. In integers G + 2 M, with Gini's G
+    and M = -(t - max t_c) * 2^20. Adding a row lowers G by 0 to 2 * 2^20 (see there). It raises t by one and max t_c by 0 or
+    1, so it lowers 2 M by 0 or 2 * 2^20. Both move down together: R = 4 * 2^20, which is one unit of the mean.
+    """
+
+    name, unit, sensitivity = "mixed", 4 * 2**SCALE_BITS, 4 * 2**SCALE_BITS
+
+    def branch(self, class_counts: Integers) -> Integers:
+        counts = class_counts.astype(np.int64)
+        outside = np.sum(counts, axis=-1) - np.max(counts, axis=-1)
+        result: Integers = GiniScore().branch(counts) - (outside << (SCALE_BITS + 1))
+        return result
+
+
 @dataclass(frozen=True)
 class InfoGainScore(Score):
     """Minus the rows times the entropy of the class: sum L(t_c) - L(t), where L(t) stands for t log2 t.
@@ -133,7 +150,7 @@ def score_named(name: str, rows_at_most: int) -> Score:
     """The score of that name; only InfoGain needs the public bound on the number of rows."""
     if name == "infogain":
         return InfoGainScore(rows_at_most)
-    scores: dict[str, type[Score]] = {"count": CountScore, "max": MaxScore, "gini": GiniScore}
+    scores: dict[str, type[Score]] = {"count": CountScore, "max": MaxScore, "gini": GiniScore, "mixed": MixedScore}
     if name not in scores:
         raise RequestError(f"There is no score {name!r}.")
     return scores[name]()

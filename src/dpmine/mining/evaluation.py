@@ -18,7 +18,7 @@ from dpmine.intervals import noise_scale
 from dpmine.model_keys import Predicted, ScoreBands
 from dpmine.public_random import public_generator
 from dpmine.tables import PrivateTable
-from dpmine.tree_models import MILLION, Trees
+from dpmine.tree_models import Trees
 
 BANDS = 10  # of the predicted probability, for the AUC
 DRAWS = 4000  # of simulated noise, for intervals
@@ -108,7 +108,7 @@ def band_edges(trees: Trees) -> tuple[int, ...]:
     Leaves are ordered by score; edges are set so that each band holds about as many of the model's own noisy rows. A forest
     has too many sums to list, and gets bands of equal width.
     """
-    whole = MILLION * len(trees.trees)
+    whole = sum(sum(tree.shares) for tree in trees.trees)  # a tree's leaves all have as many votes as its root
     if len(trees.trees) > 1:
         return tuple(whole * place // (2 * BANDS) for place in range(1, 2 * BANDS))
     weights: dict[int, float] = {}

@@ -8,26 +8,29 @@ and never on its position, so adding a row changes one part and no other.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+
+from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Part
-from dpmine.intervals import noise_deviation, noise_scale
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
 from dpmine.mining.estimators import Amount, SchemaLike
-from dpmine.mining.trees.classifier import AUTO, TreeClassifier
+from dpmine.mining.trees.classifier import AUTO, TreeClassifier, off_by
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import smoothed
-from dpmine.mining.trees.growing import Growth, Sprout
-from dpmine.model_keys import MOST_TREES
+from dpmine.mining.trees.growing import MOST_LEAVES, Growth, Sprout
+from dpmine.model_keys import MOST_TREES, ScoreBands
 from dpmine.progress import Progress
 from dpmine.public_random import public_generator
-from dpmine.queries import Splits
 from dpmine.schema import Schema
 from dpmine.tables import PrivateTable
-from dpmine.tree_models import Node
+from dpmine.tree_models import MILLION, Node
 
 SALT = "forest"
+BANDS = 100  # of averaged votes, where the line between two classes may lie
 
 
 @dataclass(repr=False, eq=False)
@@ -36,8 +39,8 @@ class GreedyForest(TreeEstimator):
 
     epsilon    the whole privacy budget; every tree has all of it, since no row is in two parts
     trees      how many trees, and parts
-    max_depth  of each tree; "auto" follows from epsilon and the schema's bound on rows
-    criterion  "gini", "max" or "infogain"
+    max_depth  of each tree; "auto" follows from epsilon and a noisy number of rows
+    criterion  "mixed" (half Gini, half Max), "gini", "max" or "infogain"
     schema     the public facts, for fit(X, y)
 
     Example: dm.GreedyForest(epsilon=1, trees=4).fit(private)
@@ -46,40 +49,39 @@ class GreedyForest(TreeEstimator):
     epsilon: Amount = 1.0
     trees: int = 4
     max_depth: int | str = AUTO
-    criterion: str = "gini"
+    criterion: str = "mixed"
     schema: SchemaLike = None
 
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
         facts = Schema.load(schema)
-        tree = self._tree_like(facts, rows).plan(facts, rows=self._rows(facts, rows))
-        return BudgetPlan(f"GreedyForest of {self._trees()} trees ({self.criterion})", self.budget, tree.steps)
+        trees = check_trees(self.trees)
+        tree = self._classifier().plan(facts, rows=max((rows or facts.rows_at_most) // trees, 1))
+        return BudgetPlan(f"GreedyForest of {trees} trees ({self.criterion})", self.budget, tree.steps)
 
-    def _trees(self) -> int:
-        return check_trees(self.trees)
-
-    def _rows(self, schema: Schema, rows: int | None) -> int:
-        """About so many rows fall into one part."""
-        return max((rows or schema.rows_at_most) // self._trees(), 1)
-
-    def _tree_like(self, schema: Schema, rows: int | None = None) -> TreeClassifier:
-        tree = TreeClassifier(self.budget, self.max_depth, self.criterion)
-        tree.max_depth = tree.depth(schema, self._rows(schema, rows))
-        return tree
+    def _classifier(self) -> TreeClassifier:
+        return TreeClassifier(self.budget, self.max_depth, self.criterion)
 
     def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
+        tree, trees = self._classifier(), check_trees(self.trees)
         growth = Growth(private, ())
-        return self._tree_like(private.schema).grow_from(growth, parts_of(growth, self._trees()), progress)
+        budget = tree.shares(tree.counted_rows(growth, trees))
+        return tree.grow_from(growth, parts_of(growth, trees), budget, progress)
 
 
 @dataclass(repr=False, eq=False)
 class RandomForest(TreeEstimator):
-    """Trees whose splits are drawn at random, publicly, so that the whole epsilon buys class counts in their leaves.
+    """Trees whose splits are drawn at random, publicly, so that nearly all of epsilon buys class counts in their leaves.
 
-    epsilon    the whole privacy budget; every tree has all of it, since no row is in two parts
-    trees      how many trees, and parts
-    max_depth  of each tree
-    seed       of the public random splits; the same seed draws the same splits
-    schema     the public facts, for fit(X, y)
+    Averages of such trees rank rows well but stay near the overall share of a class. With two classes a small share of
+    epsilon finds where to draw the line: a histogram of the averages by class, from which a constant vote follows that is
+    added to the trees'.
+
+    epsilon          the whole privacy budget
+    trees            how many trees, and parts of the rows
+    max_depth        of each tree
+    threshold_share  of epsilon, for the line between two classes; 0 leaves it at one half
+    seed             of the public random splits; the same seed draws the same splits
+    schema           the public facts, for fit(X, y)
 
     Reference: Jagannathan, Pillaipakkamnatt, Wright 2009; Fletcher, Islam 2017 for the disjoint parts.
     """
@@ -87,33 +89,64 @@ class RandomForest(TreeEstimator):
     epsilon: Amount = 1.0
     trees: int = 16
     max_depth: int = 6
+    threshold_share: float = 0.1
     seed: int | None = None
     schema: SchemaLike = None
 
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
-        self.check_depth()
-        expect = f"each off by {noise_deviation(noise_scale(1, self.budget)):,.3g} rows"
-        step = PlanStep("count the classes of every leaf of every tree", self.budget, 1, expect)
-        return BudgetPlan(f"RandomForest of {check_trees(self.trees)} trees", self.budget, (step,))
+        trees, depth = check_trees(self.trees), self.check_depth()
+        if not 0 <= self.threshold_share < 1:
+            raise RequestError(f"threshold_share lies between 0 and 1. Got {self.threshold_share}.")
+        if trees * 2**depth > MOST_LEAVES:
+            raise RequestError(f"{trees} trees of depth {depth} have more than {MOST_LEAVES} leaves. Use fewer or smaller.")
+        threshold, leaves = self._shares(Schema.load(schema))
+        steps = [PlanStep("count the classes of every leaf of every tree", leaves, 1, off_by(leaves))]
+        if threshold.units:
+            steps.append(PlanStep("count averaged votes by class", threshold, 1, off_by(threshold)))
+        return BudgetPlan(f"RandomForest of {trees} trees", self.budget, tuple(steps))
+
+    def _shares(self, schema: Schema) -> tuple[Epsilon, Epsilon]:
+        """For the line between two classes, and for the leaves."""
+        two = len(schema.class_labels) == 2
+        threshold = part_of(self.budget, Fraction(str(self.threshold_share))) if two else Epsilon(0)
+        return threshold, Epsilon(self.budget.units - threshold.units)
 
     def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
+        threshold, leaves = self._shares(private.schema)
         growth = Growth(private, ())
-        draw = public_generator(self.seed)
-        candidates = TreeClassifier().candidates(private.schema)
         roots = parts_of(growth, check_trees(self.trees))
+        self._draw_splits(roots, private.schema)
+        growth.count_classes([leaf for root in roots for leaf in root.leaves()], leaves)
+        trees = [smoothed(root, 1.0) for root in progress.steps(roots, "trees")]
+        return [*trees, constant_vote(trees, private, threshold)] if threshold.units else trees
+
+    def _draw_splits(self, roots: list[Sprout], schema: Schema) -> None:
+        draw = public_generator(self.seed)
+        candidates = TreeClassifier(splits="binary").candidates(schema)
         growing = list(roots)
-        for _ in range(self.check_depth()):
+        for _ in range(self.max_depth):
             for node in growing:
-                family: Splits = candidates[int(draw.integers(len(candidates)))]
-                key = family.candidate(private.schema, int(draw.integers(family.size(private.schema))))
+                family = candidates[int(draw.integers(len(candidates)))]
+                key = family.candidate(schema, int(draw.integers(family.size(schema))))
                 assert key is not None
-                node.split_by(key, private.schema)
+                node.split_by(key, schema)
             growing = [child for node in growing for child in node.children]
-        leaves = [leaf for root in roots for leaf in root.leaves()]
-        growth.count_classes(leaves, self.budget)
-        deviation = noise_deviation(noise_scale(1, self.budget))
-        deviations = {id(leaf): deviation for leaf in leaves}
-        return [smoothed(root, deviations, 1.0) for root in progress.steps(roots, "trees")]
+
+
+def constant_vote(trees: list[Node], private: PrivateTable, epsilon: Epsilon) -> Node:
+    """A tree that is one leaf: added to the others it moves the line between two classes to where most rows are right.
+
+    The sums of the trees' votes for the second class are cut into bands and counted by class, with noise; the best line lies
+    at an edge. With votes v for the second class out of T, a constant vote of T - 2 v for it makes v the line; one millionth
+    more sends rows on the line to the second class.
+    """
+    scored = tuple(tree.scored() for tree in trees)
+    edges = tuple(MILLION * len(trees) * place // BANDS for place in range(1, BANDS))
+    noisy = private.histogram(ScoreBands(scored, 1, edges), private.schema.require_class(), epsilon=epsilon).counts
+    # Right about the first class below an edge, about the second one from it on.
+    right = np.cumsum(noisy[:, 0])[:-1] + np.cumsum(noisy[::-1, 1])[::-1][1:]
+    shift = MILLION * len(trees) - 2 * edges[int(np.argmax(right))] + 1
+    return Node((0, 0), (max(-shift, 0), max(shift, 0)))
 
 
 def parts_of(growth: Growth, trees: int) -> list[Sprout]:

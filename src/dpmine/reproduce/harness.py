@@ -75,7 +75,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Durations:
-    """Measured seconds with one worker; None where nobody has waited for it."""
+    """Seconds with one worker: measured, or for long runs extrapolated from the quick one; None where not known."""
 
     full: float | None = None
     quick: float | None = None

@@ -44,6 +44,7 @@ class Picture:
     y_title: str = "accuracy on the test set, %"
     measure: str = "accuracy"
     log_x: bool = False
+    bands: bool = True
     columns: str | None = None
     rows: str | None = None
     pages: str | None = None
@@ -91,7 +92,7 @@ def _draw_page(outcome: Outcome, rows: Sequence[Row], page: Setting | None, path
             shown = [row for row in rows if _fits(row.point, picture.rows, low) and _fits(row.point, picture.columns, side)]
             for place, algorithm in enumerate(outcome.experiment.algorithms):
                 line = [row for row in shown if row.algorithm == algorithm]
-                draw_line(axes, line, picture.x, algorithm, picture.style(algorithm, place))
+                draw_line(axes, line, picture, picture.style(algorithm, place))
             _draw_published(axes, outcome, shown)
             _draw_rings(axes, [row for row in shown if row in ringed], picture.x)
             named = [f"{n} {s}" for n, s in ((picture.rows, low), (picture.columns, side)) if s is not None]
@@ -102,28 +103,20 @@ def _draw_page(outcome: Outcome, rows: Sequence[Row], page: Setting | None, path
     return sheet.save(path)
 
 
-def draw_line(axes: Any, rows: Sequence[Row], x: str, algorithm: str, style: Style) -> None:
-    """Means over a parameter with their band; a mean that no value of the parameter belongs to is a level line."""
-    levels = [row for row in rows if x not in row.point]
-    for row in levels:
-        axes.axhline(row.mean, color=style.colour, linestyle="--", linewidth=1.3, label=algorithm)
-    line = sorted((row for row in rows if x in row.point), key=lambda row: float(row.point[x]))
+def draw_line(axes: Any, rows: Sequence[Row], picture: Picture, style: Style) -> None:
+    """The means of one algorithm; one that no value of the parameter along the axis belongs to is a level line."""
+    for row in rows:
+        if picture.x not in row.point:
+            axes.axhline(row.mean, color=style.colour, linestyle="--", linewidth=1.3, label=row.algorithm)
+    line = sorted((row for row in rows if picture.x in row.point), key=lambda row: float(row.point[picture.x]))
     if not line:
         return
-    xs, means = [float(row.point[x]) for row in line], [row.mean for row in line]
-    errors = [BAND * row.standard_error for row in line]
-    low, high = zip(*((mean - error, mean + error) for mean, error in zip(means, errors, strict=True)), strict=True)
-    axes.fill_between(xs, low, high, color=style.colour, alpha=0.18, linewidth=0)
-    axes.plot(
-        xs,
-        means,
-        color=style.colour,
-        linestyle=style.line,
-        marker=style.marker,
-        markersize=4,
-        linewidth=1.5,
-        label=algorithm,
-    )
+    xs = [float(row.point[picture.x]) for row in line]
+    if picture.bands:
+        low, high = ([row.mean + side * BAND * row.standard_error for row in line] for side in (-1, 1))
+        axes.fill_between(xs, low, high, color=style.colour, alpha=0.18, linewidth=0)
+    look = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
+    axes.plot(xs, [row.mean for row in line], **look, markersize=4, linewidth=1.5, label=line[0].algorithm)
 
 
 def _draw_published(axes: Any, outcome: Outcome, rows: Sequence[Row]) -> None:
@@ -151,14 +144,13 @@ def _draw_rings(axes: Any, rows: Sequence[Row], x: str) -> None:
 
 def notes(outcome: Outcome, rows: Sequence[Row]) -> str:
     """What a reader must know: how many runs, what the bands are, what the open markers are."""
+    picture = outcome.experiment.picture
     most = max((row.runs for row in rows), default=0)
-    parts = [f"{most} runs a point" if most > 1 else "1 run a point"]
-    parts.append("bands: 95 % interval of the mean")
-    if any(row.published is not None for row in rows):
-        parts.append("open markers: published")
-    if outcome.experiment.picture.note:
-        parts.append(outcome.experiment.picture.note)
-    return "; ".join([f"{outcome.experiment.source}", *parts]) + "."
+    first = f"{outcome.experiment.source}; {most} {'run' if most == 1 else 'runs'} a point"
+    if picture.bands:
+        first += "; bands: 95 % interval of the mean (lines share their samples: differences are surer than bands)"
+    published = "open markers: published" if any(row.published is not None for row in rows) else ""
+    return "\n".join(part for part in (first, published, picture.note) if part)
 
 
 class Sheet:
@@ -199,7 +191,9 @@ class Sheet:
         for axes in self.panels.flat:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 named.setdefault(label, handle)
-        figure.legend(list(named.values()), list(named), loc="outside right upper", frameon=False, fontsize=8)
+        figure.legend(
+            list(named.values()), list(named), loc="outside right upper", frameon=False, fontsize=8, handlelength=3.2
+        )
         figure.text(0.01, -0.012, note, fontsize=7, color=GREY, va="top", ha="left", wrap=False)
 
     def save(self, path: Path) -> Path:

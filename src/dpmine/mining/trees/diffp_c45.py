@@ -86,9 +86,8 @@ class DiffPC45(TreeEstimator):
                 score=self.criterion,
                 calibration="generic",
             )
-            for node, key in zip(going_on, chosen, strict=True):
-                assert key is not None
-                node.split_by(key, private.schema)
+            growth.split(going_on, chosen)
+        growth.count_classes(growth.uncounted(), epsilon)
         return [pruned(growth.root, self.confidence) if self.pruning else as_counted(growth.root)]
 
     def _split_points(self, growth: Growth, nodes: list[Sprout], epsilon: Epsilon) -> dict[int, list[Key]]:

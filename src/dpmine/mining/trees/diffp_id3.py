@@ -19,10 +19,12 @@ from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import as_counted
 from dpmine.mining.trees.growing import Growth, Sprout, discretised, nominal_keys
 from dpmine.progress import Progress
-from dpmine.queries import SPLIT_SCORES, Multiway
+from dpmine.queries import Multiway
 from dpmine.schema import Schema
 from dpmine.tables import PrivateTable
 from dpmine.tree_models import Node
+
+PUBLISHED_SCORES = ("max", "gini", "infogain")
 
 
 @dataclass(repr=False, eq=False)
@@ -74,21 +76,20 @@ class DiffPID3(TreeEstimator):
                 score=self.criterion,
                 calibration="generic",
             )
-            for node, key in zip(going_on, chosen, strict=True):
-                assert key is not None
-                node.split_by(key, private.schema)  # lines 15 and 16
+            growth.split(going_on, chosen)  # lines 15 and 16
+        growth.count_classes(growth.uncounted(), epsilon)
         return [as_counted(growth.root)]
 
 
-def check_criterion(criterion: str) -> None:
+def check_criterion(criterion: str, allowed: tuple[str, ...] = PUBLISHED_SCORES) -> None:
     """Refuse, before anything is spent, a splitting criterion that the exponential mechanism cannot use."""
     if criterion in ("gainratio", "gain ratio", "gain_ratio"):
         raise RequestError(
             "The gain ratio divides by the information value, which can be as small as you like: its sensitivity has no "
             "bound, so no noise can protect it. Use max, gini or infogain."
         )
-    if criterion not in SPLIT_SCORES:
-        raise RequestError(f"criterion must be one of {', '.join(SPLIT_SCORES)}. Got {criterion!r} instead.")
+    if criterion not in allowed:
+        raise RequestError(f"criterion must be one of {', '.join(allowed)}. Got {criterion!r} instead.")
 
 
 def too_few(node: Sprout, epsilon: Epsilon, schema: Schema) -> bool:

@@ -18,7 +18,7 @@ from dpmine.model_keys import Predicted
 from dpmine.progress import Progress
 from dpmine.schema import Schema
 from dpmine.tables import Amount, PrivateTable
-from dpmine.tree_models import MILLION, Node, Trees, columns_of, encode_rows
+from dpmine.tree_models import Node, Trees, columns_of, encode_rows
 from dpmine.values import from_json, to_json
 
 FORMAT, FORMAT_VERSION = "dpmine model", 1
@@ -80,7 +80,7 @@ class TreeEstimator(Estimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class for each row, averaged over the trees; columns in the order of `classes_`."""
         sums = self._sums(X)
-        shares: NDArray[np.float64] = sums / (MILLION * len(self._model("trees_").trees))
+        shares: NDArray[np.float64] = sums / sums.sum(axis=1, keepdims=True)
         return shares
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

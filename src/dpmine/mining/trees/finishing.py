@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpmine.mining.trees.growing import Sprout
-from dpmine.postprocess.noisy_trees import CountedNode, prune_as_published
+from dpmine.postprocess.noisy_trees import CountedNode, least_squares, prune_as_published
 from dpmine.tree_models import Node, Shares, leaf, millionths, whole_rows
 
 
@@ -29,7 +29,8 @@ def pruned(sprout: Sprout, confidence: float) -> Node:
 def counted_tree(sprout: Sprout) -> CountedNode:
     """The noisy counts of a grown tree, node for node."""
     classes = None if sprout.classes is None else sprout.classes.astype(np.float64)
-    return CountedNode(sprout.rows, classes, [counted_tree(child) for child in sprout.children])
+    children = [counted_tree(child) for child in sprout.children]
+    return CountedNode(sprout.rows, classes, children, classes_variance=sprout.deviation**2 or 1.0)
 
 
 def kept(sprout: Sprout, counted: CountedNode) -> Node:
@@ -42,22 +43,21 @@ def kept(sprout: Sprout, counted: CountedNode) -> Node:
     return Node(node.rows, node.shares, sprout.split, tuple(kept(child, counts) for child, counts in pairs))
 
 
-def smoothed(sprout: Sprout, deviations: dict[int, float], strength: float) -> Node:
-    """A tree whose leaves lean on the nodes above: as if every node began with some rows that look like its parent.
+def smoothed(sprout: Sprout, strength: float) -> Node:
+    """A tree of consistent counts whose nodes lean on those above: as if each began with some rows that look like those.
 
-    How many follows from the deviation of the leaf's noise. Where there are many more rows than noise, nothing changes.
+    How many follows from the deviation of the noise in its counts. Where there are many more rows, nothing changes.
     """
-    return _smoothed(sprout, deviations, strength, None)
+    return _smoothed(sprout, least_squares(counted_tree(sprout)), strength, None)
 
 
-def _smoothed(sprout: Sprout, deviations: dict[int, float], strength: float, above: Shares | None) -> Node:
-    leaves = list(sprout.leaves())
-    counts = np.sum([leaf.classes for leaf in leaves if leaf.classes is not None], axis=0).astype(np.float64)
-    noise = float(np.sqrt(sum(deviations[id(leaf)] ** 2 for leaf in leaves)))
+def _smoothed(sprout: Sprout, counted: CountedNode, strength: float, above: Shares | None) -> Node:
+    counts = counted.classes
+    assert counts is not None
+    noise = float(np.sqrt(sum(leaf.deviation**2 for leaf in sprout.leaves())))
     prior = np.full(len(counts), 1 / len(counts)) if above is None else above
     weights = np.maximum(counts, 0) + (1 + strength * noise) * prior
     shares = weights / weights.sum()
-    if sprout.split is None:
-        return Node(whole_rows(counts), millionths(weights))
-    children = tuple(_smoothed(child, deviations, strength, shares) for child in sprout.children)
+    pairs = zip(sprout.children, counted.children, strict=True)
+    children = tuple(_smoothed(child, counts_below, strength, shares) for child, counts_below in pairs)
     return Node(whole_rows(counts), millionths(weights), sprout.split, children)

@@ -21,6 +21,7 @@ from dpmine.schema import Nominal, Numeric, Schema
 from dpmine.tables import PrivateTable
 
 NOT_ASKED = Epsilon(0)
+MOST_LEAVES = 20_000  # of all trees that grow together: one query has to hold them, and a saved model its nodes
 
 
 @dataclass(eq=False)
@@ -34,6 +35,8 @@ class Sprout:
     """Attributes that are split at a point, with the part of their domain that reaches this node; None is its own end."""
     rows: int | None = None
     classes: NDArray[np.int64] | None = None
+    deviation: float = 0.0
+    """Of the noise in each class count."""
     split: Key | None = None
     children: list[Sprout] = field(default_factory=list)
 
@@ -101,7 +104,8 @@ class Growth:
         if asked:
             target = self.schema.require_class()
             for leaf, counts in zip(leaves, self._cells().histogram_cells(target, epsilon=amounts), strict=True):
-                leaf.classes = leaf.classes if counts is None else counts.counts
+                if counts is not None:
+                    leaf.classes, leaf.deviation = counts.counts, counts.standard_deviation
 
     def histograms(self, asked: Sequence[Sprout], keys: Sequence[Key | str], epsilon: Epsilon) -> list[NDArray[np.int64]]:
         """Noisy counts by the keys for each asked leaf, in their order."""
@@ -132,6 +136,19 @@ class Growth:
             for leaf, choice in zip(leaves, chosen, strict=True)
         }
         return [keys[id(leaf)] for leaf in asked]
+
+    def split(self, nodes: Sequence[Sprout], keys: Sequence[Key | None]) -> None:
+        """Split each node by its key; where the tree has become too large for one query, it stays a leaf."""
+        leaves = sum(1 for _ in self.root.leaves())
+        for node, key in zip(nodes, keys, strict=True):
+            more = 0 if key is None else len(key.labels(self.schema)) - 1
+            if key is not None and leaves + more <= MOST_LEAVES:
+                node.split_by(key, self.schema)
+                leaves += more
+
+    def uncounted(self) -> list[Sprout]:
+        """Leaves whose classes were never counted: those that became one because the tree was too large."""
+        return [leaf for leaf in self.root.leaves() if leaf.classes is None]
 
     def _cells(self) -> PrivateTable:
         return self._private.cells(self.root.rules())

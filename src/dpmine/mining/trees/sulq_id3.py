@@ -69,8 +69,8 @@ class SulqID3(TreeEstimator):
             stopped = [node for node in level if depth == self.max_depth or too_few(node, epsilon, private.schema)]
             growth.count_classes(stopped, epsilon)  # lines 9 to 12
             going_on = [node for node in level if node not in stopped]
-            for node, key in zip(going_on, _best_keys(growth, going_on, epsilon), strict=True):
-                node.split_by(key, private.schema)  # lines 21 to 23
+            growth.split(going_on, _best_keys(growth, going_on, epsilon))  # lines 21 to 23
+        growth.count_classes(growth.uncounted(), epsilon)
         return [as_counted(growth.root)]
 
 
