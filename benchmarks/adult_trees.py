@@ -35,6 +35,7 @@ from harness import PEERS, arguments, data_folder, finish, say
 EPSILONS = ("0.1", "0.5", "1", "2", "4")
 FOLDS = 10
 REPETITIONS = 5
+IDEA_REPETITIONS = 3
 FITS = 50
 WORKERS = 2
 
@@ -62,7 +63,7 @@ def main() -> None:
     if "ideas" in args.names:
         result["ideas"] = {}
         for name in IDEAS:
-            runs = run_all("IDEAS", name, ("0.1", "0.5", "1"))
+            runs = run_all("IDEAS", name, ("0.1", "0.5", "1"), IDEA_REPETITIONS)
             result["ideas"][name] = {e: round(float(np.mean([a for a, _ in pairs])), 4) for e, pairs in runs.items()}
             say(f"{name}: {result['ideas'][name]}")
     if "deviation" in args.names:
@@ -167,10 +168,12 @@ def sklearn_shares(table: EncodedTable, depth: int | None, held_out: np.ndarray)
     return shares
 
 
-def run_all(kind: str, name: str, epsilons: tuple[str, ...] = EPSILONS) -> dict[str, list[tuple[float, float]]]:
-    cases = [(kind, name, e, r, f) for e in epsilons for r in range(REPETITIONS) for f in range(FOLDS)]
+def run_all(
+    kind: str, name: str, epsilons: tuple[str, ...] = EPSILONS, repetitions: int = REPETITIONS
+) -> dict[str, list[tuple[float, float]]]:
+    cases = [(kind, name, e, r, f) for e in epsilons for r in range(repetitions) for f in range(FOLDS)]
     results = in_parallel(cases)
-    size = REPETITIONS * FOLDS
+    size = repetitions * FOLDS
     return {e: results[place * size : (place + 1) * size] for place, e in enumerate(epsilons)}
 
 
@@ -212,8 +215,48 @@ def diffprivlib() -> dict[str, dict[str, dict[str, list[float]]]]:
 
 # -- ideas, one at a time ----------------------------------------------------------------------------------------------
 
+PLAIN: dict[str, Any] = {
+    "max_depth": 5,
+    "criterion": "gini",
+    "leaf_share": 0.3,
+    "level_ratio": 1.0,
+    "stopping": 0.0,
+    "splits": "multiway",
+    "calibration": "generic",
+    "leftover": False,
+    "smoothing": 0.0,
+}
+
+
+def with_ideas(**ideas: Any) -> Callable[[str], Any]:
+    """The plain tree with some ideas switched on."""
+    return lambda e: dm.TreeClassifier(e, **{**PLAIN, **ideas})
+
+
+def without(**ideas: Any) -> Callable[[str], Any]:
+    """The whole tree with some ideas switched off."""
+    return lambda e: dm.TreeClassifier(e, **ideas)
+
+
+TWO_SIDED = {"calibration": "monotone", "splits": "binary"}
 IDEAS: dict[str, Callable[[str], Any]] = {
-    "DiffP-C4.5 gini, depth 5": lambda e: dm.DiffPC45(e, 5, "gini"),
+    "from DiffP-C4.5 (gini, depth 5)": lambda e: dm.DiffPC45(e, 5, "gini"),
+    "+ one joint choice, no counts of rows (depth 3: multiway splits shatter)": with_ideas(max_depth=3),
+    "+ R of monotone scores (depth 3)": with_ideas(calibration="monotone", max_depth=3),
+    "+ binary splits (depth 5)": with_ideas(**TWO_SIDED),
+    "+ mixed score": with_ideas(**TWO_SIDED, criterion="mixed"),
+    "+ level shares, less for leaves": with_ideas(**TWO_SIDED, criterion="mixed", level_ratio=1.4, leaf_share=0.2),
+    "= TreeClassifier (+ automatic depth, staying whole, leftover, smoothing, multiway for few)": without(),
+    "without the mixed score (gini)": without(criterion="gini"),
+    "without the mixed score (max)": without(criterion="max"),
+    "without R of monotone scores": without(calibration="generic"),
+    "without multiway splits": without(splits="binary"),
+    "without level shares": without(level_ratio=1.0),
+    "without staying whole": without(stopping=0.0),
+    "without leftover budget": without(leftover=False),
+    "without smoothing": without(smoothing=0.0),
+    "with least squares over the middle level": without(inner_share=0.3),
+    "with depth 5": without(max_depth=5),
 }
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import pytest
 TUTORIALS = sorted((Path(__file__).resolve().parents[2] / "docs" / "tutorials").glob("*.md"))
 
 
-def test_there_are_tutorials_for_owners_and_analysts() -> None:
-    assert {"owner.md", "analyst.md"} <= {path.name for path in TUTORIALS}
+def test_there_are_tutorials_for_everybody() -> None:
+    assert {"owner.md", "analyst.md", "scientist.md", "researcher.md"} <= {path.name for path in TUTORIALS}
 
 
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
