@@ -8,6 +8,8 @@ from dpmine.mining.trees.growing import Sprout
 from dpmine.postprocess.noisy_trees import CountedNode, least_squares, prune_as_published
 from dpmine.tree_models import Node, Shares, leaf, millionths, whole_rows
 
+TINY = 1e-12  # a variance that rounded to nothing: the noise of a huge epsilon
+
 
 def as_counted(sprout: Sprout) -> Node:
     """The tree as published without pruning: a leaf follows its own noisy class counts, a node the sum of its leaves."""
@@ -30,7 +32,7 @@ def counted_tree(sprout: Sprout) -> CountedNode:
     """The noisy counts of a grown tree, node for node."""
     classes = None if sprout.classes is None else sprout.classes.astype(np.float64)
     children = [counted_tree(child) for child in sprout.children]
-    return CountedNode(sprout.rows, classes, children, classes_variance=sprout.deviation**2 or 1.0)
+    return CountedNode(sprout.rows, classes, children, max(sprout.rows_deviation**2, TINY), max(sprout.deviation**2, TINY))
 
 
 def kept(sprout: Sprout, counted: CountedNode) -> Node:

@@ -34,8 +34,10 @@ class Sprout:
     ranges: dict[str, tuple[str | None, str | None]]
     """Attributes that are split at a point, with the part of their domain that reaches this node; None is its own end."""
     rows: int | None = None
+    rows_deviation: float = 1.0
+    """Of the noise in the number of rows."""
     classes: NDArray[np.int64] | None = None
-    deviation: float = 0.0
+    deviation: float = 1.0
     """Of the noise in each class count."""
     split: Key | None = None
     children: list[Sprout] = field(default_factory=list)
@@ -95,7 +97,8 @@ class Growth:
         leaves, amounts = self._amounts({id(leaf): epsilon for leaf in asked})
         if asked:
             for leaf, count in zip(leaves, self._cells().count_cells(epsilon=amounts), strict=True):
-                leaf.rows = leaf.rows if count is None else int(count)
+                if count is not None:
+                    leaf.rows, leaf.rows_deviation = int(count), count.standard_deviation
 
     def count_classes(self, asked: Sequence[Sprout], epsilon: Epsilon | Sequence[Epsilon]) -> None:
         """Noisy class counts for each asked leaf, at one epsilon or one for each."""
