@@ -11,7 +11,9 @@ import pytest
 
 from dpmine.errors import RequestError
 from dpmine.expressions import AttributeKey, Bins, Compare, Group, Groups, IsIn, Key, Test
-from dpmine.report.trees import CARD_INK, COLOURS, INK, colour_of, condition, forest_text, tree_figure, tree_svg, tree_text
+from dpmine.report.drawing import CARD_INK, COLOURS, INK, colour_of
+from dpmine.report.trees import forest_text, tree_figure, tree_svg, tree_text
+from dpmine.report.words import condition
 from dpmine.schema import Nominal, Numeric, Schema, TaxonomyNode
 from dpmine.tree_models import Node, Trees, leaf, millionths
 
