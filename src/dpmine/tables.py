@@ -1,7 +1,7 @@
 """What a miner holds: a private table that only builds queries and hands them to an executor.
 
 The executor is the kernel next to the data, or a client across the network; algorithms cannot tell. Every method that
-spends takes `epsilon` and, with `dry_run=True`, says cost and expected error instead of spending.
+spends takes `epsilon`; most say cost and expected error instead of spending with `dry_run=True`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, overload
 import numpy as np
 
 from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
+from dpmine.errors import BudgetError, RequestError
 from dpmine.expression_text import parse_predicate
 from dpmine.expressions import Column, Key, Part, Predicate, key_of
 from dpmine.intervals import noise_scale
@@ -120,6 +120,16 @@ class PrivateTable:
         return self._executor.statement()
 
     # -- views ------------------------------------------------------------------------------------------------------
+
+    def with_room_for(self, epsilon: Epsilon) -> PrivateTable:
+        """This view, which refuses its first new question unless `epsilon` (a row's) is left for all that follow.
+
+        So that work in many questions fails before it spends, and not halfway. Questions that were answered before are free
+        and never refused: work that is done again costs nothing.
+        """
+        return PrivateTable(
+            _RoomFirst(self._executor, Query(self._view, LEAF, Count(), (epsilon,))), self._view, self._rules
+        )
 
     def where(self, predicate: Predicate | str) -> PrivateTable:
         """The rows for which the predicate holds. Costs on different `where` views add up; see `partition`."""
@@ -497,6 +507,46 @@ class PrivateTable:
                 receipt = Receipt.of(reply, cell)
                 found.append(Stayed(receipt) if key is None else ChosenSplit(key, family, key.labels(self.schema), receipt))
         return found
+
+
+class _RoomFirst:
+    """An executor that checks, before the first new answer, that a whole amount could be spent on a view."""
+
+    def __init__(self, executor: Executor, all_at_once: Query) -> None:
+        self._executor = executor
+        self._all_at_once = all_at_once
+        self._checked = False
+
+    @property
+    def schema(self) -> Schema:
+        return self._executor.schema
+
+    def answer(self, query: Query, *, key: str | None = None) -> Reply:
+        if not self._checked and not self._executor.preview(query).cached:
+            self._check()
+            self._checked = True
+        return self._executor.answer(query, key=key)
+
+    def _check(self) -> None:
+        """One question at the whole amount costs at least what several ones cost that share it."""
+        needed = self._executor.preview(self._all_at_once)
+        left = min(needed.remaining, needed.dataset_remaining)
+        if not needed.cached and needed.cost > left:
+            message = f"Cannot begin: this needs epsilon {needed.cost} in all and {left} remains. Nothing was spent."
+            raise BudgetError(
+                f"{message} Use a smaller epsilon, or ask the data owner for more.",
+                requested=str(needed.cost),
+                remaining=str(left),
+            )
+
+    def preview(self, query: Query) -> Preview:
+        return self._executor.preview(query)
+
+    def remaining(self) -> Epsilon:
+        return self._executor.remaining()
+
+    def statement(self) -> Statement:
+        return self._executor.statement()
 
 
 def splits_of(item: Keyed | Splits, schema: Schema) -> Splits:

@@ -82,14 +82,14 @@ class Trees:
     def sums(self, rows: Mapping[str, Codes], count: int, schema: Schema) -> NDArray[np.int64]:
         """For each row and class the probabilities in millionths, added up over the trees."""
         sums = np.zeros((count, len(self.classes)), dtype=np.int64)
-        tables: dict[Key, _Lookup] = {}
+        tables: dict[Key, Lookup] = {}
         for tree in self.trees:
             _add_shares(tree, np.arange(count), rows, schema, tables, sums)
         return sums
 
 
 @dataclass(frozen=True, eq=False)
-class _Lookup:
+class Lookup:
     """A key that reads one column: the label number of every code."""
 
     attribute: str
@@ -101,32 +101,33 @@ def _add_shares(
     places: NDArray[np.intp],
     rows: Mapping[str, Codes],
     schema: Schema,
-    tables: dict[Key, _Lookup],
+    tables: dict[Key, Lookup],
     sums: NDArray[np.int64],
 ) -> None:
     if node.split is None:
         sums[places] += np.array(node.shares, dtype=np.int64)
         return
     if node.split not in tables:
-        tables[node.split] = _lookup(node.split, schema)
+        tables[node.split] = lookup(node.split, schema)
     table = tables[node.split]
     labels = table.labels[rows[table.attribute][places]]
     for number, child in enumerate(node.children):
         _add_shares(child, places[labels == number], rows, schema, tables, sums)
 
 
-def _lookup(key: Key, schema: Schema) -> _Lookup:
+def lookup(key: Key, schema: Schema) -> Lookup:
+    """The label number of every code of the one column that a key reads."""
     recode = resolve_key(key, schema)
     assert isinstance(recode, Recode)
     labels = np.arange(schema.single(recode.attribute).size, dtype=np.int64)
     for start, label in recode.runs:
         labels[start:] = label
-    return _Lookup(recode.attribute, labels)
+    return Lookup(recode.attribute, labels)
 
 
 def labels_of(key: Key, rows: Mapping[str, Codes], schema: Schema) -> NDArray[np.int64]:
     """The label number of each row under a key that reads one column."""
-    table = _lookup(key, schema)
+    table = lookup(key, schema)
     return table.labels[rows[table.attribute]]
 
 

@@ -20,6 +20,8 @@ from typer.main import get_command
 import dpmine as dm
 from dpmine.cli.main import app
 from dpmine.schema import Schema
+from dpmine.tree_models import Trees
+from dpmine.values import from_json
 
 WARDS = ["north", "south", "east", "west", "children", "intensive care"]
 
@@ -28,22 +30,37 @@ WARDS = ["north", "south", "east", "west", "children", "intensive care"]
 
 def test_the_demo_tells_the_whole_story() -> None:
     text = done("demo", "--rows", 1000)
-    for chapter in range(1, 7):
+    for chapter in range(1, 8):
         assert f"{chapter}. " in text
     assert "1000 generated patients" in text
     assert "This query costs epsilon 0.1" in text
     assert "Cannot answer: this query needs epsilon 2" in text
     assert "differentially private (pure epsilon, delta 0)" in " ".join(text.replace("│", " ").split())
     assert all(ward in text for ward in WARDS)
+    assert "Epsilon 0.1 remains." in text
+    assert "The ordinary tree beside it, grown without privacy" in text
+    assert "paid evaluation" in text
+    assert "accuracy " in text
 
 
 def test_the_demo_as_json_has_the_numbers_of_the_story() -> None:
     story = done_json("demo", "--rows", 1000)
     assert set(story["wards"]) == set(WARDS)
     assert sum(story["wards_true_because_generated"].values()) < 1000
-    assert story["spent"] == "0.5"
+    assert story["spent"] == "0.9"
+    assert story["remaining"][-1] == ["tree", "0.1"]
     assert story["root"] in ("blood_pressure", "weight", "temperature", "cough", "age", "ward")
     assert story["refusal"].startswith("Cannot answer")
+    tree = from_json(story["tree"], Trees)
+    assert tree.classes == ("Healthy", "Sick")
+    judged = story["evaluation"]
+    assert judged["classes"] == ["Healthy", "Sick"]
+    assert judged["epsilon"] == "0.1"
+    for name in ("accuracy", "auc"):
+        assert judged[name] is None or judged[name]["low"] <= judged[name]["value"] <= judged[name]["high"]
+    assert 0 <= judged["majority"] <= 1
+    assert 0 <= story["accuracy_on_fresh_patients"] <= 1
+    assert 0.7 < story["accuracy_without_privacy"] <= 1
 
 
 # -- schema ------------------------------------------------------------------------------------------------------------
@@ -288,6 +305,7 @@ def test_the_commands_are_those_of_the_design() -> None:
     assert {" ".join(path) for path in COMMANDS} >= {
         *("demo", "schema draft", "schema check", "query count", "query histogram", "query choose"),
         *(f"budget {name}" for name in ("init", "grant", "revoke", "show", "statement", "verify")),
+        *("mine tree", "mine forest", "plan tree", "plan forest", "show", "predict"),
     }
 
 
@@ -300,7 +318,12 @@ def test_the_help_of_a_command_shows_an_example_and_offers_json(path: tuple[str,
     assert done(*path, "-h") == shown
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+EXPERIMENTS = [("reproduce",), ("frontier", "tree")]
+"""Their examples take a minute each; tests/reproduce runs corners of their grids."""
+RUN = [pytest.param(path, id=" ".join(path), marks=[pytest.mark.slow] * (path in EXPERIMENTS)) for path in COMMANDS]
+
+
+@pytest.mark.parametrize("path", RUN)
 def test_the_example_of_a_command_runs(path: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hospital = Hospital(tmp_path)
     pd.DataFrame(RECORDS).to_parquet(tmp_path / "patients.parquet")
@@ -308,12 +331,15 @@ def test_the_example_of_a_command_runs(path: tuple[str, ...], tmp_path: Path, mo
         hospital.schema.unlink()
     elif path != ("budget", "init"):
         hospital.open_books()
+    if path in (("show",), ("predict",)):
+        dm.TreeClassifier(1, schema=hospital.schema).fit(RECORDS).save(tmp_path / "tree.json")
+        pd.DataFrame(RECORDS).drop(columns="diagnosis").to_csv(tmp_path / "new.csv", index=False)
     monkeypatch.chdir(tmp_path)
     arguments = shlex.split(example_of(path).replace("50000", "200"))
     done(*arguments)
 
 
-@pytest.mark.parametrize("group", [(), ("schema",), ("budget",), ("query",)], ids=" ".join)
+@pytest.mark.parametrize("group", [(), ("schema",), ("budget",), ("query",), ("mine",), ("plan",)], ids=" ".join)
 def test_a_group_without_a_command_shows_its_help(group: tuple[str, ...]) -> None:
     shown = run(*group)
     assert "Usage: " in shown.output

@@ -149,23 +149,32 @@ def _mine(
     model.save(output)
     accuracy = None if labels is None else model.score(test, labels)
     if as_json:
-        form = {"model": str(output), "cost": str(model.cost_), "remaining": str(remaining), "plan": plan.to_dict()}
+        form = {
+            "model": str(output),
+            "cost": str(model.cost_),
+            "charged": str(model.charged_),
+            "remaining": str(remaining),
+            "plan": plan.to_dict(),
+        }
         print_json(form | ({} if accuracy is None else {"accuracy_on_public_test": accuracy}))
         return
     out.print(escaped(model.to_text(max_depth=4)))
-    out.print(f"\n{escaped(plan.algorithm)}: epsilon {model.cost_} spent, {remaining} remains. Counts are noisy.")
+    out.print(f"\n{escaped(plan.algorithm)}: epsilon {model.charged_} spent, {remaining} remains. Counts are noisy.")
     if accuracy is not None:
         out.print(f"Accuracy on the public table {escaped(str(test))}: {accuracy:.1%}.")
     out.print(f"Saved to {escaped(str(output))}. Next: dpmine show {escaped(str(output))} --svg tree.svg")
 
 
 def true_labels(table: Path, schema: Schema) -> Any:
-    """The class labels of a public table, by the schema's rules."""
+    """The class labels of a public table that has all columns of the schema, by the schema's rules."""
     import numpy as np
 
+    from dpmine.frames import open_source, require_columns
+    from dpmine.schema import ItemList
     from dpmine.tree_models import encode_rows
 
     target = schema.require_class()
+    require_columns(open_source(table), [a.name for a in schema.attributes if not isinstance(a, ItemList)])
     rows, _ = encode_rows(table, schema, [target])
     return np.array(schema.class_labels, dtype=object)[rows[target]]
 
@@ -230,16 +239,19 @@ def show(
 
     Example: dpmine show tree.json --svg tree.svg
     """
+    from dpmine.errors import RequestError
     from dpmine.mining.saving import load
 
     with one_sentence_errors():
         loaded = load(model)
         if svg is not None:
+            if svg.exists():
+                raise RequestError(f"{str(svg)!r} exists already. Choose another name or remove it first.")
             svg.write_text(loaded.to_svg(tree=tree, max_depth=max_depth), encoding="utf-8")
         if as_json:
             print_json(loaded.to_json())
             return
-        out.print(f"{escaped(repr(loaded))}, epsilon {loaded.cost_} spent. Counts are noisy.")
+        out.print(f"{escaped(repr(loaded))}, epsilon {loaded.cost_}. Counts are noisy.")
         out.print(escaped(loaded.to_text(max_depth=max_depth)))
         if svg is not None:
             out.print(f"Drawn to {escaped(str(svg))}.")

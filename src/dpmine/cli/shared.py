@@ -44,6 +44,9 @@ def one_sentence_errors() -> Iterator[None]:
     except DpmineError as error:
         err.print(f"[bold red]Error:[/] {escaped(str(error))}")
         raise typer.Exit(error.exit_code) from None
+    except OSError as error:  # a folder that is not there, a file that may not be written
+        err.print(f"[bold red]Error:[/] {escaped(error.strerror or type(error).__name__)}: {escaped(str(error.filename))}.")
+        raise typer.Exit(2) from None
 
 
 def escaped(text: str) -> str:

@@ -25,11 +25,15 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class BudgetPlan:
-    """The steps of an algorithm. What they cost together is at most the budget; disjoint nodes share one price."""
+    """The steps of an algorithm. What they cost together is at most the budget; disjoint nodes share one price.
+
+    Where persons are protected who may have several rows, a query costs that many times its epsilon.
+    """
 
     algorithm: str
     budget: Epsilon
     steps: tuple[PlanStep, ...]
+    rows_per_unit: int = 1
 
     def __post_init__(self) -> None:
         for step in self.steps:
@@ -42,7 +46,7 @@ class BudgetPlan:
 
     @property
     def cost(self) -> Epsilon:
-        return Epsilon(sum(step.cost.units for step in self.steps))
+        return Epsilon(sum(step.cost.units for step in self.steps) * self.rows_per_unit)
 
     def __str__(self) -> str:
         head = ("step", "epsilon", "times", "cost")
@@ -52,7 +56,8 @@ class BudgetPlan:
         for row, step in zip((head, *rows), (None, *self.steps), strict=True):
             cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
             lines.append("  ".join(cells) + (f"  {step.expect}" if step and step.expect else ""))
-        lines.append(f"{'together'.ljust(widths[0])}  {str(self.cost).rjust(sum(widths[1:]) + 4)}")
+        together = "together" if self.rows_per_unit == 1 else f"together, for persons with {self.rows_per_unit} rows"
+        lines.append(f"{together.ljust(widths[0])}  {str(self.cost).rjust(sum(widths[1:]) + 4)}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:

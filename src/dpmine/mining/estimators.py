@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from decimal import Decimal
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,7 +36,12 @@ class Estimator:
 
     @property
     def budget(self) -> Epsilon:
+        """All that fitting may cost."""
         return Epsilon.parse(self.epsilon)
+
+    def row_budget(self, schema: Schema) -> Epsilon:
+        """What queries may spend along one row: a person with several rows is charged for each."""
+        return Epsilon(self.budget.units // schema.rows_per_unit)
 
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
         """What fitting will spend, step by step. Spends nothing and looks at no row."""
@@ -97,11 +103,21 @@ class Estimator:
         return Schema.load(given)
 
 
+def check_number(name: str, number: object, low: float, high: float, *, whole: bool = False) -> None:
+    """A parameter must be a number in a range, or the error says which one is not."""
+    kind = Integral if whole else Real
+    if isinstance(number, bool) or not isinstance(number, kind) or not low <= float(number) <= high:
+        sort = "a whole number" if whole else "a number"
+        raise RequestError(f"{name} must be {sort} from {low:g} to {high:g}. Got {number!r} instead.")
+
+
 def named_columns(data: Any, schema: Schema) -> Any:
     """A table whose columns have names: those of an array are the schema's attributes, in order, without the class."""
     if not isinstance(data, np.ndarray):
         return data
-    names = [a.name for a in schema.attributes if a.name != schema.class_attribute and not isinstance(a, ItemList)]
+    if any(isinstance(attribute, ItemList) for attribute in schema.attributes):
+        raise RequestError("An array cannot hold the schema's lists. Give a data frame or a dict of columns.")
+    names = [a.name for a in schema.attributes if a.name != schema.class_attribute]
     if data.ndim != 2 or data.shape[1] != len(names):
         raise RequestError(
             f"An array must have one column for each of the schema's {len(names)} attributes ({', '.join(names)}). "

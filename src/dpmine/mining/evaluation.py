@@ -17,11 +17,13 @@ from dpmine.errors import RequestError
 from dpmine.intervals import noise_scale
 from dpmine.model_keys import Predicted, ScoreBands
 from dpmine.public_random import public_generator
+from dpmine.report.words import clean
 from dpmine.tables import PrivateTable
 from dpmine.tree_models import Trees
 
 BANDS = 10  # of the predicted probability, for the AUC
 DRAWS = 4000  # of simulated noise, for intervals
+STEPS = 1000  # of shares that are tried
 CONFIDENCE = 0.95
 
 Counts = NDArray[np.int64]
@@ -51,8 +53,8 @@ class Evaluation:
     confusion: Counts
     accuracy: Measured
     auc: Measured | None
-    majority: Measured
-    """The accuracy of always answering the most frequent class: what a model must beat."""
+    majority: float
+    """About the accuracy of always answering the most frequent class: what a model must beat."""
     epsilon: Epsilon
 
     def to_dict(self) -> dict[str, object]:
@@ -61,23 +63,25 @@ class Evaluation:
             "confusion": self.confusion.tolist(),
             "epsilon": str(self.epsilon),
             "confidence": CONFIDENCE,
+            "majority": self.majority,
         } | {
             name: None if item is None else {"value": item.value, "low": item.low, "high": item.high}
-            for name, item in (("accuracy", self.accuracy), ("auc", self.auc), ("majority", self.majority))
+            for name, item in (("accuracy", self.accuracy), ("auc", self.auc))
         }
 
     def __str__(self) -> str:
-        width = max(len("predicted"), *(len(label) for label in self.classes))
-        cells = [max(len(label), 8) for label in self.classes]
-        head = "  ".join(label.rjust(cell) for label, cell in zip(self.classes, cells, strict=True))
+        names = [clean(label) for label in self.classes]
+        width = max(len("predicted"), *map(len, names))
+        cells = [max(len(name), 8) for name in names]
+        head = "  ".join(name.rjust(cell) for name, cell in zip(names, cells, strict=True))
         lines = [f"{'predicted'.ljust(width)}  {head}   (columns: true class; counts are noisy)"]
-        for label, row in zip(self.classes, self.confusion, strict=True):
+        for name, row in zip(names, self.confusion, strict=True):
             counts = "  ".join(f"{int(count):,}".rjust(cell) for count, cell in zip(row, cells, strict=True))
-            lines.append(f"{label.ljust(width)}  {counts}")
-        lines.append(f"accuracy {self.accuracy}, always the most frequent class {self.majority}")
+            lines.append(f"{name.ljust(width)}  {counts}")
+        lines.append(f"accuracy {self.accuracy}; always the most frequent class about {self.majority:.1%}")
         if self.auc is not None:
             lines.append(f"AUC {self.auc.value:.3f} ({self.auc.low:.3f} to {self.auc.high:.3f})")
-        lines.append(f"Intervals hold with {CONFIDENCE:.0%} and count the noise only. Epsilon {self.epsilon}.")
+        lines.append(f"Intervals ({CONFIDENCE:.0%}) count the noise only; that of the AUC is rough. Epsilon {self.epsilon}.")
         return "\n".join(lines)
 
 
@@ -88,18 +92,20 @@ def evaluate(trees: Trees, private: PrivateTable, *, epsilon: Epsilon, auc: bool
     with_auc = len(trees.classes) == 2 if auc is None else auc
     if with_auc and len(trees.classes) != 2:
         raise RequestError(f"The AUC needs two classes; this model has {len(trees.classes)}. Use auc=False.")
-    scored = tuple(tree.scored() for tree in trees.trees)
     target = private.schema.require_class()
-    spent = Epsilon(epsilon.units // 2) if with_auc else epsilon
-    matrix = private.histogram(Predicted(scored, trees.classes), target, epsilon=spent)
-    accuracy, majority = _with_noise(matrix.counts, spent, _accuracy), _with_noise(matrix.counts, spent, _majority)
+    edges = band_edges(trees) if with_auc else ()  # a tree of one leaf ranks nothing
+    all_of_it = Epsilon(epsilon.units // private.schema.rows_per_unit)
+    for_matrix = Epsilon(all_of_it.units // 2) if edges else all_of_it
+    for_bands = Epsilon(all_of_it.units - for_matrix.units)
+    private = private.with_room_for(all_of_it)
+    scored = tuple(tree.scored() for tree in trees.trees)
+    matrix = private.histogram(Predicted(scored, trees.classes), target, epsilon=for_matrix).counts
     area = None
-    edges = band_edges(trees) if with_auc else ()
     if edges:
-        rest = Epsilon(epsilon.units - spent.units)
-        bands = private.histogram(ScoreBands(scored, 1, edges), target, epsilon=rest)
-        area = _with_noise(bands.counts, rest, _area)
-    return Evaluation(trees.classes, matrix.counts, accuracy, area, majority, epsilon)
+        area = auc_of(private.histogram(ScoreBands(scored, 1, edges), target, epsilon=for_bands).counts, for_bands)
+    most = float(matrix.sum(axis=0).max())
+    majority = min(max(most / max(float(matrix.sum()), 1.0), 0.0), 1.0)
+    return Evaluation(trees.classes, matrix, accuracy_of(matrix, for_matrix), area, majority, epsilon)
 
 
 def band_edges(trees: Trees) -> tuple[int, ...]:
@@ -117,34 +123,44 @@ def band_edges(trees: Trees) -> tuple[int, ...]:
     total, passed = sum(weights.values()), 0.0
     edges: list[int] = []
     for score in sorted(weights):
-        if edges or passed:
-            behind = int(passed * BANDS / total)
-            if behind > len(edges):
-                edges.append(score)
+        if int(passed * BANDS / total) > len(edges):
+            edges.append(score)
         passed += weights[score]
-    return tuple(edges)
+    return tuple(edges) or tuple(sorted(weights)[-1:] if len(weights) > 1 else ())
 
 
-def _with_noise(counts: Counts, epsilon: Epsilon, measure: object) -> Measured:
-    """The measure of noisy counts, and an interval from what the same noise does to it, simulated anew many times."""
-    assert callable(measure)
-    draw = public_generator(0)
-    scale = float(noise_scale(1, epsilon))
-    shaken = counts + draw.laplace(0, scale, (DRAWS, *counts.shape))
-    values = np.array([measure(table) for table in shaken])
-    value = float(measure(counts.astype(np.float64)))
-    # What noise adds to the counts it adds to the measure, so the truth lies as far on the other side.
-    low, high = np.quantile(value - values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return Measured(value, max(value + float(low), 0.0), min(value + float(high), 1.0))
+def accuracy_of(counts: Counts, epsilon: Epsilon) -> Measured:
+    """The share of right predictions, and all shares that the noise leaves possible.
+
+    A share p is possible if right - p * all, which would be 0 without noise, is not larger than the noise makes it in 95 %
+    of the cases. That holds however few rows there are, where dividing one noisy count by another goes wrong.
+    """
+    right, every = float(np.trace(counts)), float(counts.sum())
+    noise = public_generator(0).laplace(0, float(noise_scale(1, epsilon)), (DRAWS, *counts.shape))
+    noise_right = np.trace(noise, axis1=1, axis2=2)
+    noise_every = noise.sum(axis=(1, 2))
+    shares = np.linspace(0, 1, STEPS + 1)
+    limits = np.quantile(np.abs(noise_right[:, None] - np.outer(noise_every, shares)), CONFIDENCE, axis=0)
+    possible = shares[np.abs(right - shares * every) <= limits]
+    value = min(max(right / max(every, 1.0), 0.0), 1.0)
+    if not len(possible):  # the noise was larger than in 95 % of the cases: nothing can be said
+        return Measured(value, 0.0, 1.0)
+    return Measured(value, min(float(possible[0]), value), max(float(possible[-1]), value))
 
 
-def _accuracy(counts: Numbers) -> float:
-    return float(min(max(np.trace(counts) / max(float(counts.sum()), 1.0), 0.0), 1.0))
+def auc_of(counts: Counts, epsilon: Epsilon) -> Measured:
+    """The AUC of noisy counts by band and class, with an interval from what such noise does to it, simulated many times.
 
-
-def _majority(counts: Numbers) -> float:
-    columns = counts.sum(axis=0)
-    return float(min(max(columns.max() / max(float(columns.sum()), 1.0), 0.0), 1.0))
+    Two ways to use the simulation, noise taken off the counts and noise put on them once more, err on different sides where
+    there are few rows; the interval covers both.
+    """
+    value = _area(counts.astype(np.float64))
+    noise = public_generator(0).laplace(0, float(noise_scale(1, epsilon)), (DRAWS, *counts.shape))
+    shaken = np.array([_area(table) for table in counts + noise])
+    ends = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+    low, high = np.quantile(shaken, ends)
+    mirrored_low, mirrored_high = 2 * value - high, 2 * value - low
+    return Measured(value, max(min(low, mirrored_low), 0.0), min(max(high, mirrored_high), 1.0))
 
 
 def _area(counts: Numbers) -> float:

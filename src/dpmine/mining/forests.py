@@ -17,14 +17,15 @@ from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Part
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
-from dpmine.mining.estimators import Amount, SchemaLike
-from dpmine.mining.trees.classifier import AUTO, TreeClassifier, off_by
+from dpmine.mining.estimators import Amount, SchemaLike, check_number
+from dpmine.mining.trees.classifier import AUTO, TreeClassifier, number_of, off_by
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import smoothed
-from dpmine.mining.trees.growing import MOST_LEAVES, Growth, Sprout
+from dpmine.mining.trees.growing import Growth, Sprout, most_leaves
 from dpmine.model_keys import MOST_TREES, ScoreBands
 from dpmine.progress import Progress
 from dpmine.public_random import public_generator
+from dpmine.queries import MOST_KEYS
 from dpmine.schema import Schema
 from dpmine.tables import PrivateTable
 from dpmine.tree_models import MILLION, Node
@@ -56,7 +57,7 @@ class GreedyForest(TreeEstimator):
         facts = Schema.load(schema)
         trees = check_trees(self.trees)
         tree = self._classifier().plan(facts, rows=max((rows or facts.rows_at_most) // trees, 1))
-        return BudgetPlan(f"GreedyForest of {trees} trees ({self.criterion})", self.budget, tree.steps)
+        return BudgetPlan(f"GreedyForest of {trees} trees ({self.criterion})", self.budget, tree.steps, facts.rows_per_unit)
 
     def _classifier(self) -> TreeClassifier:
         return TreeClassifier(self.budget, self.max_depth, self.criterion)
@@ -64,7 +65,7 @@ class GreedyForest(TreeEstimator):
     def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
         tree, trees = self._classifier(), check_trees(self.trees)
         growth = Growth(private, ())
-        budget = tree.shares(tree.counted_rows(growth, trees))
+        budget = tree.shares(tree.row_budget(private.schema), tree.counted_rows(growth, trees))
         return tree.grow_from(growth, parts_of(growth, trees), budget, progress)
 
 
@@ -95,28 +96,32 @@ class RandomForest(TreeEstimator):
 
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
         trees, depth = check_trees(self.trees), self.check_depth()
-        if not 0 <= self.threshold_share < 1:
-            raise RequestError(f"threshold_share lies between 0 and 1. Got {self.threshold_share}.")
-        if trees * 2**depth > MOST_LEAVES:
-            raise RequestError(f"{trees} trees of depth {depth} have more than {MOST_LEAVES} leaves. Use fewer or smaller.")
-        threshold, leaves = self._shares(Schema.load(schema))
+        check_number("threshold_share", self.threshold_share, 0, 0.999)
+        if self.seed is not None:
+            check_number("seed", self.seed, 0, 2**63, whole=True)
+        facts = Schema.load(schema)
+        threshold, leaves = self._shares(facts)
+        splits = min(trees * 2**depth, number_of(TreeClassifier(splits="binary").candidates(facts), facts))
+        if trees * 2**depth > most_leaves(facts) or splits > MOST_KEYS // 2:
+            raise RequestError(f"{trees} trees of depth {depth} are too many for one query. Use fewer or smaller ones.")
         steps = [PlanStep("count the classes of every leaf of every tree", leaves, 1, off_by(leaves))]
         if threshold.units:
             steps.append(PlanStep("count averaged votes by class", threshold, 1, off_by(threshold)))
-        return BudgetPlan(f"RandomForest of {trees} trees", self.budget, tuple(steps))
+        return BudgetPlan(f"RandomForest of {trees} trees", self.budget, tuple(steps), facts.rows_per_unit)
 
     def _shares(self, schema: Schema) -> tuple[Epsilon, Epsilon]:
         """For the line between two classes, and for the leaves."""
         two = len(schema.class_labels) == 2
-        threshold = part_of(self.budget, Fraction(str(self.threshold_share))) if two else Epsilon(0)
-        return threshold, Epsilon(self.budget.units - threshold.units)
+        budget = self.row_budget(schema)
+        threshold = part_of(budget, Fraction(str(self.threshold_share))) if two else Epsilon(0)
+        return threshold, Epsilon(budget.units - threshold.units)
 
     def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
         threshold, leaves = self._shares(private.schema)
         growth = Growth(private, ())
         roots = parts_of(growth, check_trees(self.trees))
         self._draw_splits(roots, private.schema)
-        growth.count_classes([leaf for root in roots for leaf in root.leaves()], leaves)
+        growth.count_classes(growth.uncounted(), leaves)
         trees = [smoothed(root, 1.0) for root in progress.steps(roots, "trees")]
         return [*trees, constant_vote(trees, private, threshold)] if threshold.units else trees
 
@@ -130,7 +135,7 @@ class RandomForest(TreeEstimator):
                 key = family.candidate(schema, int(draw.integers(family.size(schema))))
                 assert key is not None
                 node.split_by(key, schema)
-            growing = [child for node in growing for child in node.children]
+            growing = [child for node in growing for child in node.children if child.reachable]
 
 
 def constant_vote(trees: list[Node], private: PrivateTable, epsilon: Epsilon) -> Node:
@@ -158,6 +163,5 @@ def parts_of(growth: Growth, trees: int) -> list[Sprout]:
 
 
 def check_trees(trees: int) -> int:
-    if isinstance(trees, bool) or not isinstance(trees, int) or not 1 <= trees <= MOST_TREES:
-        raise RequestError(f"trees must be a whole number from 1 to {MOST_TREES}. Got {trees!r} instead.")
-    return trees
+    check_number("trees", trees, 1, MOST_TREES - 1, whole=True)  # one more is a constant vote
+    return int(trees)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dpmine.errors import DpmineError, RequestError
-from dpmine.mining.trees.estimator import FORMAT, FORMAT_VERSION, TreeEstimator
+from dpmine.mining.trees.estimator import FORMAT, FORMAT_VERSION, LONGEST_FILE, TreeEstimator
 
 
 def algorithms() -> dict[str, type[TreeEstimator]]:
@@ -24,6 +24,8 @@ def algorithms() -> dict[str, type[TreeEstimator]]:
 def load(path: str | Path) -> TreeEstimator:
     """A model that was saved with `save`."""
     try:
+        if Path(path).stat().st_size > LONGEST_FILE:
+            raise RequestError(f"{str(path)!r} is longer than any saved model.")
         form: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RequestError(f"There is no file {str(path)!r}.") from None
@@ -34,7 +36,7 @@ def load(path: str | Path) -> TreeEstimator:
     if form.get("version") != FORMAT_VERSION:
         raise RequestError(f"{str(path)!r} was saved in format {form.get('version')}; this dpmine reads {FORMAT_VERSION}.")
     known = algorithms()
-    if form.get("algorithm") not in known:
+    if not isinstance(form.get("algorithm"), str) or form["algorithm"] not in known:
         raise RequestError(f"{str(path)!r} holds an unknown algorithm. Known are {', '.join(known)}.")
     try:
         return known[form["algorithm"]].from_json(form)

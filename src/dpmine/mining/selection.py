@@ -24,6 +24,7 @@ class Selection:
     index: int
     candidates: tuple[TreeEstimator, ...]
     cost: Epsilon
+    charged: Epsilon
 
     def __str__(self) -> str:
         lines = [f"{'->' if place == self.index else '  '} {model!r}" for place, model in enumerate(self.candidates)]
@@ -43,7 +44,11 @@ def select_model(
     """
     if not candidates:
         raise RequestError("Name at least one configuration to choose from.")
+    if not all(isinstance(model, TreeEstimator) for model in candidates):
+        raise RequestError("Candidates are models such as dm.TreeClassifier(max_depth=4), not fitted yet.")
     budget = Epsilon.parse(epsilon)
+    each_row = Epsilon(budget.units // private.schema.rows_per_unit)
+    private = private.with_room_for(each_row)
     before = private.remaining().units
     train, held_out = private.split(test=validation, salt="select-model")
     each = Epsilon(budget.units // len(candidates))
@@ -51,6 +56,6 @@ def select_model(
     for model in models:
         model.plan(private.schema)  # every mistake shows before anything is spent
     fitted = tuple(model.fit(train) for model in models)
-    chosen = held_out.choose_model([model.predicted() for model in fitted], epsilon=budget)
-    cost = Epsilon(before - private.remaining().units)
-    return Selection(fitted[chosen.index], chosen.index, fitted, cost)
+    chosen = held_out.choose_model([model.predicted() for model in fitted], epsilon=each_row)
+    charged = Epsilon(before - private.remaining().units)
+    return Selection(fitted[chosen.index], chosen.index, fitted, budget, charged)

@@ -30,7 +30,7 @@ from dpmine.report.words import (
     percent,
     rows_words,
 )
-from dpmine.schema import ItemList, Nominal, Schema
+from dpmine.schema import ItemList, Schema
 from dpmine.tree_models import Node, Trees
 
 if TYPE_CHECKING:
@@ -199,6 +199,6 @@ def _bar(part: float, unicode: bool, columns: int = 24) -> str:
 def _attributes(trees: Trees, schema: Schema) -> Iterator[str]:
     """The attributes that a tree could have split by."""
     for attribute in schema.attributes:
-        predicted = isinstance(attribute, Nominal) and attribute.categories == trees.classes
+        predicted = attribute.name == schema.class_attribute
         if not predicted and not isinstance(attribute, ItemList) and attribute.name != schema.class_attribute:
             yield attribute.name

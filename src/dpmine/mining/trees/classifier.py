@@ -25,14 +25,14 @@ from math import log, log2
 from pathlib import Path
 
 from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
+from dpmine.errors import EpsilonError, RequestError
 from dpmine.intervals import noise_deviation, noise_scale
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
-from dpmine.mining.estimators import Amount, SchemaLike
+from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.mining.trees.diffp_id3 import PUBLISHED_SCORES, check_criterion
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import smoothed
-from dpmine.mining.trees.growing import Growth, Sprout, nominal_keys, numeric_names
+from dpmine.mining.trees.growing import Growth, Sprout, nominal_keys, numeric_names, require_splits
 from dpmine.progress import Progress
 from dpmine.queries import MOST_BONUS, Multiway, Splits, Stay, Thresholds, one_versus_rest
 from dpmine.schema import Schema
@@ -90,29 +90,33 @@ class TreeClassifier(TreeEstimator):
 
     # -- the budget plan --------------------------------------------------------------------------------------------
 
-    def shares(self, rows: float) -> TreeBudget:
-        """Who gets what, for about so many rows. Everything adds up to epsilon along every path."""
-        count = part_of(self.budget, COUNT_SHARE) if self.max_depth == AUTO else Epsilon(0)
-        left = Epsilon(self.budget.units - count.units)
-        weights = [Fraction(str(self.level_ratio)) ** place for place in range(self.depth(rows))]
+    def shares(self, budget: Epsilon, rows: float) -> TreeBudget:
+        """Who gets what, for about so many rows. Everything adds up to the budget along every path."""
+        count = part_of(budget, COUNT_SHARE) if self.max_depth == AUTO else Epsilon(0)
+        left = Epsilon(budget.units - count.units)
+        weights = [Fraction(str(self.level_ratio)) ** place for place in range(self.depth(budget, rows))]
         choosing = 1 - Fraction(str(self.leaf_share))
         levels = tuple(part_of(left, choosing * weight / sum(weights)) for weight in weights)
         counting = Epsilon(left.units - sum(level.units for level in levels))
         inner = part_of(counting, Fraction(str(self.inner_share)))
+        if min(level.units for level in levels) < 1 or counting.units <= inner.units:
+            raise EpsilonError(
+                f"epsilon {self.budget} is too small for this plan: a level or a leaf would get less than 1e-9."
+            )
         return TreeBudget(count, levels, inner, Epsilon(counting.units - inner.units))
 
-    def depth(self, rows: float) -> int:
+    def depth(self, budget: Epsilon, rows: float) -> int:
         """max_depth, or a level more for every fourfold of rows times epsilon: as deep as noise lets splits be seen."""
         if self.max_depth != AUTO:
             return self.check_depth()
-        levels = round((log2(max(rows * float(self.budget), 1)) - 3) / 2)
+        levels = round((log2(max(rows * float(budget), 1)) - 3) / 2)
         return min(max(levels, SHALLOWEST), DEEPEST_AUTO)
 
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
         self._check()
         facts = Schema.load(schema)
         among = log(number_of(self.candidates(facts), facts))
-        budget = self.shares(rows or facts.rows_at_most)
+        budget = self.shares(self.row_budget(facts), rows or facts.rows_at_most)
         steps = []
         if budget.count.units:
             steps.append(PlanStep("count all rows, to choose a depth", budget.count, 1, off_by(budget.count)))
@@ -123,18 +127,17 @@ class TreeClassifier(TreeEstimator):
         if budget.inner.units:
             steps.append(PlanStep("count the classes in the middle", budget.inner, 1, off_by(budget.inner)))
         steps.append(PlanStep("count the classes of every leaf", budget.leaves, 1, off_by(budget.leaves)))
-        return BudgetPlan(f"TreeClassifier ({self.criterion})", self.budget, tuple(steps))
+        return BudgetPlan(f"TreeClassifier ({self.criterion})", self.budget, tuple(steps), facts.rows_per_unit)
 
     def _check(self) -> None:
         check_criterion(self.criterion, (*PUBLISHED_SCORES, "mixed"))
         if self.max_depth != AUTO:
             self.check_depth()
-        if not 0 < self.leaf_share < 1 or not 0 <= self.inner_share < 1:
-            raise RequestError("leaf_share and inner_share lie between 0 and 1.")
-        if not 0.1 <= self.level_ratio <= 10:
-            raise RequestError(f"level_ratio lies between 0.1 and 10. Got {self.level_ratio}.")
-        if not 0 <= self.stopping <= 1000 or not 0 <= self.smoothing <= 1000:
-            raise RequestError("stopping and smoothing lie between 0 and 1000.")
+        check_number("leaf_share", self.leaf_share, 0.001, 0.999)
+        check_number("inner_share", self.inner_share, 0, 0.999)
+        check_number("level_ratio", self.level_ratio, 0.1, 10)
+        check_number("stopping", self.stopping, 0, 1000)
+        check_number("smoothing", self.smoothing, 0, 1000)
         if self.splits not in ("any", "binary", "multiway"):
             raise RequestError(f"splits must be 'any', 'binary' or 'multiway'. Got {self.splits!r} instead.")
         if self.calibration not in ("monotone", "generic"):
@@ -144,12 +147,11 @@ class TreeClassifier(TreeEstimator):
 
     def candidates(self, schema: Schema) -> list[Splits]:
         """Every split that a node may choose from; families of one attribute each, equally likely beforehand."""
-        names = [key.title for key in nominal_keys(schema) if len(key.labels(schema)) > 1]
+        require_splits(schema)
+        names = [key.title for key in nominal_keys(schema)]
         thresholds: list[Splits] = [Thresholds(name) for name in numeric_names(schema)]
-        if not names and not thresholds:
-            raise RequestError("The schema has no attribute but the class that a tree could split by.")
         if self.splits == "multiway":
-            return [Multiway(key) for key in nominal_keys(schema) if key.title in names] + thresholds
+            return [Multiway(key) for key in nominal_keys(schema)] + thresholds
         few = [key for key in nominal_keys(schema) if 2 < len(key.labels(schema)) <= FEW_CATEGORIES and self.splits == "any"]
         return [Multiway(key) for key in few] + [one_versus_rest(schema, name) for name in names] + thresholds
 
@@ -170,12 +172,12 @@ class TreeClassifier(TreeEstimator):
 
     def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
         growth = Growth(private, ())
-        budget = self.shares(self.counted_rows(growth))
+        budget = self.shares(self.row_budget(private.schema), self.counted_rows(growth))
         return self.grow_from(growth, [growth.root], budget, progress)
 
     def counted_rows(self, growth: Growth, trees: int = 1) -> float:
         """A noisy number of rows a tree, where the depth follows from it."""
-        count = self.shares(0).count
+        count = self.shares(self.row_budget(growth.schema), 0).count
         if not count.units:
             return 0.0
         growth.count([growth.root], count)
@@ -189,17 +191,18 @@ class TreeClassifier(TreeEstimator):
         growing = list(roots)
         saved: dict[int, int] = {}  # what a branch that stopped did not spend on choices, in units
         for depth, epsilon in enumerate(progress.steps(budget.levels, "levels")):
-            if budget.inner.units and depth == len(budget.levels) // 2:
+            middle = len(budget.levels) // 2
+            if budget.inner.units and depth == middle:
                 growth.count_classes(growing, budget.inner)
             families = [*candidates, *self.staying(epsilon, schema)]
             chosen = growth.choose(
                 growing, [families] * len(growing), epsilon, score=self.criterion, calibration=self.calibration
             )
-            growth.split(growing, chosen)
-            left = sum(later.units for later in budget.levels[depth + 1 :])
-            saved |= {id(node): left for node in growing if node.split is None}
-            growing = [child for node in growing for child in node.children]
-        leaves = [leaf for root in roots for leaf in root.leaves()]
+            asked, growing = growing, growth.split(growing, chosen)
+            left = sum(later.units for later in budget.levels[depth + 1 :]) + (budget.inner.units if depth < middle else 0)
+            saved |= {id(node): left for node in asked if node.split is None}
+            saved |= dict.fromkeys(map(id, growing), 0)  # a node whose split was void goes on choosing
+        leaves = [leaf for root in roots for leaf in root.leaves() if leaf.reachable]
         amounts = [Epsilon(budget.leaves.units + (saved.get(id(leaf), 0) if self.leftover else 0)) for leaf in leaves]
         growth.count_classes(leaves, amounts)
         return [smoothed(root, self.smoothing) for root in roots]

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
 from dpmine.expressions import Key
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
-from dpmine.mining.estimators import Amount, SchemaLike
-from dpmine.mining.trees.diffp_id3 import check_criterion, too_few
+from dpmine.mining.estimators import Amount, SchemaLike, check_number
+from dpmine.mining.trees.diffp_id3 import check_criterion, too_few, without
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import as_counted, pruned
-from dpmine.mining.trees.growing import Growth, Sprout, nominal_keys, numeric_names
+from dpmine.mining.trees.growing import Growth, Sprout, nominal_keys, numeric_names, require_splits
 from dpmine.progress import Progress
-from dpmine.queries import Multiway, Thresholds
+from dpmine.queries import Multiway
 from dpmine.schema import Schema
 from dpmine.tables import PrivateTable
 from dpmine.tree_models import Node
@@ -46,12 +45,11 @@ class DiffPC45(TreeEstimator):
 
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
         check_criterion(self.criterion)
-        numeric = len(numeric_names(Schema.load(schema)))
-        if not 0 < self.confidence <= 0.5:
-            raise RequestError(
-                f"confidence, the certainty factor of pruning, lies above 0 and up to 0.5. Got {self.confidence}."
-            )
-        epsilon = self._each(numeric)
+        facts = Schema.load(schema)
+        require_splits(facts)
+        numeric = len(numeric_names(facts))
+        check_number("confidence", self.confidence, 0.001, 0.5)
+        epsilon = self._each(facts)
         points = PlanStep(f"choose a split point of each of {numeric} numeric attributes", epsilon, numeric * self.max_depth)
         return BudgetPlan(
             f"DiffP-C4.5 ({self.criterion})",
@@ -62,22 +60,23 @@ class DiffPC45(TreeEstimator):
                 PlanStep("choose the attribute of every inner node", epsilon, self.max_depth),
                 PlanStep("count the classes of every leaf", epsilon),
             ),
+            facts.rows_per_unit,
         )
 
-    def _each(self, numeric: int) -> Epsilon:
+    def _each(self, schema: Schema) -> Epsilon:
         """Line 3 of Algorithm 2 with n numeric attributes: B / ((2 + n) d + 2)."""
-        return part_of(self.budget, (2 + numeric) * self.check_depth() + 2)
+        return part_of(self.row_budget(schema), (2 + len(numeric_names(schema))) * self.check_depth() + 2)
 
     def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
         numeric = numeric_names(private.schema)
-        epsilon = self._each(len(numeric))
-        growth = Growth(private, nominal_keys(private.schema), numeric)
+        epsilon = self._each(private.schema)
+        growth = Growth(private, nominal_keys(private.schema))
         for depth in progress.steps(range(self.max_depth + 1), "levels"):
             level = growth.frontier(depth)
             growth.count(level, epsilon)
-            stopped = [node for node in level if depth == self.max_depth or too_few(node, epsilon, private.schema)]
+            stopped = [node for node in level if depth == self.max_depth or too_few(node, epsilon, private.schema, numeric)]
             growth.count_classes(stopped, epsilon)
-            going_on = [node for node in level if node not in stopped]
+            going_on = without(level, stopped)
             points = self._split_points(growth, going_on, epsilon)
             chosen = growth.choose(
                 going_on,
@@ -94,10 +93,11 @@ class DiffPC45(TreeEstimator):
         """For each node a split point of every numeric attribute whose domain, on the way to the node, still has one."""
         points: dict[int, list[Key]] = {id(node): [] for node in nodes}
         for name in numeric_names(growth.schema):
-            asked = [node for node in nodes if name in node.ranges]
+            families = [(node, node.thresholds(name, growth.schema)) for node in nodes]
+            asked = [node for node, family in families if family is not None]
             chosen = growth.choose(
                 asked,
-                [[Thresholds(name, *node.ranges[name])] for node in asked],
+                [[family] for _, family in families if family is not None],
                 epsilon,
                 score=self.criterion,
                 calibration="generic",

@@ -7,6 +7,7 @@ One choice instead of counts for every attribute. The factor 1 / (2 S(q)) of the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
 from dpmine.mining.estimators import Amount, SchemaLike
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import as_counted
-from dpmine.mining.trees.growing import Growth, Sprout, discretised, nominal_keys
+from dpmine.mining.trees.growing import Growth, Sprout, discretised, nominal_keys, require_splits
 from dpmine.progress import Progress
 from dpmine.queries import Multiway
 from dpmine.schema import Schema
@@ -46,7 +47,10 @@ class DiffPID3(TreeEstimator):
 
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
         check_criterion(self.criterion)
-        epsilon = part_of(self.budget, 2 * (self.check_depth() + 1))
+        facts = Schema.load(schema)
+        require_splits(facts)
+        self._keys(facts)  # says what is wrong with `bins`
+        epsilon = part_of(self.row_budget(facts), 2 * (self.check_depth() + 1))
         return BudgetPlan(
             f"DiffP-ID3 ({self.criterion})",
             self.budget,
@@ -55,20 +59,21 @@ class DiffPID3(TreeEstimator):
                 PlanStep("choose the attribute of every inner node", epsilon, self.max_depth),
                 PlanStep("count the classes of every leaf", epsilon),
             ),
+            facts.rows_per_unit,
         )
 
     def _keys(self, schema: Schema) -> tuple[Key, ...]:
         return nominal_keys(schema) + discretised(schema, self.bins)
 
     def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
-        epsilon = part_of(self.budget, 2 * (self.check_depth() + 1))  # line 3
+        epsilon = part_of(self.row_budget(private.schema), 2 * (self.check_depth() + 1))  # line 3
         growth = Growth(private, self._keys(private.schema))
         for depth in progress.steps(range(self.max_depth + 1), "levels"):
             level = growth.frontier(depth)
             growth.count(level, epsilon)  # line 8
             stopped = [node for node in level if depth == self.max_depth or too_few(node, epsilon, private.schema)]
             growth.count_classes(stopped, epsilon)  # lines 9 to 12
-            going_on = [node for node in level if node not in stopped]
+            going_on = without(level, stopped)
             chosen = growth.choose(  # line 14
                 going_on,
                 [[Multiway(key) for key in node.keys] for node in going_on],
@@ -83,7 +88,7 @@ class DiffPID3(TreeEstimator):
 
 def check_criterion(criterion: str, allowed: tuple[str, ...] = PUBLISHED_SCORES) -> None:
     """Refuse, before anything is spent, a splitting criterion that the exponential mechanism cannot use."""
-    if criterion in ("gainratio", "gain ratio", "gain_ratio"):
+    if "".join(letter for letter in str(criterion).lower() if letter.isalpha()) == "gainratio":
         raise RequestError(
             "The gain ratio divides by the information value, which can be as small as you like: its sensitivity has no "
             "bound, so no noise can protect it. Use max, gini or infogain."
@@ -92,12 +97,18 @@ def check_criterion(criterion: str, allowed: tuple[str, ...] = PUBLISHED_SCORES)
         raise RequestError(f"criterion must be one of {', '.join(allowed)}. Got {criterion!r} instead.")
 
 
-def too_few(node: Sprout, epsilon: Epsilon, schema: Schema) -> bool:
+def without(nodes: list[Sprout], stopped: list[Sprout]) -> list[Sprout]:
+    left_out = set(stopped)
+    return [node for node in nodes if node not in left_out]
+
+
+def too_few(node: Sprout, epsilon: Epsilon, schema: Schema, numeric: Sequence[str] = ()) -> bool:
     """Line 9 of Algorithms 1 and 2: no attribute is left, or too few rows for the counts below to rise out of the noise.
 
     t is the largest number of branches that an attribute at hand could make; one that is split at a point makes 2.
     """
-    branches = [len(key.labels(schema)) for key in node.keys] + [2] * len(node.ranges)
+    branches = [len(key.labels(schema)) for key in node.keys]
+    branches += [2 for name in numeric if node.thresholds(name, schema) is not None]
     if not branches:
         return True
     assert node.rows is not None

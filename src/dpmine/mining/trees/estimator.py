@@ -12,26 +12,28 @@ from numpy.typing import NDArray
 
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
-from dpmine.mining.estimators import Estimator, SchemaLike, named_columns
+from dpmine.mining.estimators import Estimator, SchemaLike, check_number, named_columns
 from dpmine.mining.evaluation import Evaluation, evaluate
-from dpmine.model_keys import Predicted
+from dpmine.model_keys import LARGEST_SCORE, Predicted
 from dpmine.progress import Progress
-from dpmine.schema import Schema
+from dpmine.schema import MOST_ROWS, Schema
 from dpmine.tables import Amount, PrivateTable
 from dpmine.tree_models import Node, Trees, columns_of, encode_rows
 from dpmine.values import from_json, to_json
 
 FORMAT, FORMAT_VERSION = "dpmine model", 1
 DEEPEST = 20  # levels of a tree
-LABELS: dict[str, Callable[[str], Any]] = {"i": int, "u": int, "f": float, "b": lambda text: text == "True"}
+LABELS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "bool": {"True": True, "False": False}.__getitem__}
 """How class labels, which a schema states as text, become the type of the y that a model was fitted with."""
+LONGEST_FILE = 64 * 1024 * 1024
 
 
 class TreeEstimator(Estimator):
     """A classifier made of decision trees.
 
-    After fit: `trees_` (the noisy trees), `schema_` (the public facts), `classes_`, `cost_` (what it spent). Nothing else
-    about the rows is kept: no true count, no exact impurity, no number of rows.
+    After fit: `trees_` (the noisy trees), `schema_` (the public facts), `classes_`, `cost_` (the epsilon that the model
+    discloses, whatever else was asked), `charged_` (by how much the budget fell: less where answers were free). Nothing
+    else about the rows is kept: no true count, no exact impurity, no number of rows.
     """
 
     max_depth: Any
@@ -39,6 +41,7 @@ class TreeEstimator(Estimator):
     schema_: Schema
     classes_: NDArray[Any]
     cost_: Epsilon
+    charged_: Epsilon
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -55,18 +58,18 @@ class TreeEstimator(Estimator):
         """
         private = self._private(X, y, schema)
         plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
+        kind = "text" if y is None else label_kind(y)
+        labels_as(private.schema.class_labels, kind)
         before = private.remaining().units
-        trees = self._grow(private, Progress(f"Growing {plan.algorithm}", shown=progress))
-        cost = Epsilon(before - private.remaining().units)
-        kind = np.asarray(y).dtype.kind if y is not None else "U"
-        return self._fitted(Trees(private.schema.class_labels, tuple(trees)), private.schema, cost, kind)
+        guarded = private.with_room_for(Epsilon(plan.cost.units // plan.rows_per_unit))
+        trees = self._grow(guarded, Progress(f"Growing {plan.algorithm}", shown=progress))
+        self.charged_ = Epsilon(before - private.remaining().units)
+        return self._fitted(Trees(private.schema.class_labels, tuple(trees)), private.schema, plan.cost, kind)
 
     def _fitted(self, trees: Trees, schema: Schema, cost: Epsilon, label_kind: str) -> Self:
         self.trees_, self.schema_, self.cost_ = trees, schema, cost
         self._label_kind = label_kind
-        convert = LABELS.get(label_kind)
-        labels = trees.classes if convert is None else [convert(text) for text in trees.classes]
-        self.classes_ = np.array(labels, dtype=None if convert else object)
+        self.classes_ = labels_as(trees.classes, label_kind)
         features = [a.name for a in schema.attributes if a.name != schema.class_attribute]
         self.feature_names_in_, self.n_features_in_ = np.array(features, dtype=object), len(features)
         return self
@@ -107,6 +110,8 @@ class TreeEstimator(Estimator):
 
     def evaluate(self, private: PrivateTable, *, epsilon: Amount, auc: bool | None = None) -> Evaluation:
         """A noisy confusion matrix, accuracy and (for two classes) AUC on a private table, with intervals. Spends."""
+        if not isinstance(private, PrivateTable):
+            raise RequestError("evaluate judges on a private table. For public rows in hand: score(X, y).")
         return evaluate(self._model("trees_"), private, epsilon=Epsilon.parse(epsilon), auc=auc)
 
     # -- drawn ------------------------------------------------------------------------------------------------------
@@ -141,14 +146,17 @@ class TreeEstimator(Estimator):
         return trees.trees[number]
 
     def _repr_svg_(self) -> str | None:
-        """Notebooks draw a fitted tree by itself."""
-        return self.to_svg() if hasattr(self, "trees_") else None
+        """Notebooks draw a fitted tree by itself; a forest has too many."""
+        return self.to_svg(max_depth=6) if hasattr(self, "trees_") and len(self.trees_.trees) == 1 else None
 
     # -- saved ------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model as JSON; `dm.load` reads it back."""
-        Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+        try:
+            Path(path).write_text(json.dumps(self.to_json(), indent=1, default=_plain) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise RequestError(f"Cannot write {str(path)!r}: {error.strerror}.") from None
 
     def to_json(self) -> dict[str, Any]:
         """The fitted model as plain JSON: parameters, public facts and noisy trees."""
@@ -189,10 +197,42 @@ class TreeEstimator(Estimator):
 
     def check_depth(self) -> int:
         """max_depth, or an error that says what it may be."""
-        depth = self.max_depth
-        if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= DEEPEST:
-            raise RequestError(f"max_depth must be a whole number from 1 to {DEEPEST}. Got {depth!r} instead.")
-        return depth
+        check_number("max_depth", self.max_depth, 1, DEEPEST, whole=True)
+        return int(self.max_depth)
+
+
+def _plain(item: Any) -> Any:
+    """numpy's numbers among the parameters, as JSON knows them."""
+    if isinstance(item, np.generic):
+        return item.item()
+    raise TypeError(f"{type(item).__name__} cannot be saved")
+
+
+def label_kind(y: Any) -> str:
+    """Whether labels are whole numbers, floats, booleans or text; arrays of objects go by what they hold."""
+    values = np.asarray(y)
+    kinds = {"i": "int", "u": "int", "f": "float", "b": "bool"}
+    if values.dtype.kind != "O":
+        return kinds.get(values.dtype.kind, "text")
+    found = {type(item) for item in values.ravel().tolist()}
+    return found.pop().__name__ if len(found) == 1 and found <= {int, float, bool} else "text"
+
+
+def labels_as(labels: Sequence[str], kind: str) -> NDArray[Any]:
+    """The schema's labels in the type of y, or an error that says why y cannot have them."""
+    convert = LABELS.get(kind)
+    if convert is None:
+        return np.array(labels, dtype=object)
+    try:
+        converted = [convert(text) for text in labels]
+    except (ValueError, KeyError):
+        converted = []
+    if len(set(converted)) < len(labels):
+        raise RequestError(
+            f"y holds values of type {kind}, but the schema's classes are {', '.join(map(repr, labels[:5]))}. Give y in the "
+            "schema's words, or correct the schema."
+        )
+    return np.array(converted)
 
 
 def _check(trees: Trees, schema: Schema) -> None:
@@ -203,4 +243,6 @@ def _check(trees: Trees, schema: Schema) -> None:
         labels = () if node.split is None else node.split.labels(schema)
         if len(node.children) != len(labels) or {len(node.shares), len(node.rows)} != {len(trees.classes)}:
             raise RequestError("The model's trees do not fit its schema.")
+        if min(node.shares) < 0 or not 0 < sum(node.shares) <= LARGEST_SCORE or max(map(abs, node.rows)) > 2 * MOST_ROWS:
+            raise RequestError("The model's trees hold impossible numbers.")
     Predicted(tuple(tree.scored() for tree in trees.trees), trees.classes)

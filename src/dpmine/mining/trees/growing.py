@@ -14,14 +14,18 @@ from numpy.typing import NDArray
 
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
-from dpmine.expressions import AttributeKey, Bins, Key
-from dpmine.queries import LEAF, Rules, Split, Splits
+from dpmine.expressions import AttributeKey, Bins, Key, Part
+from dpmine.mining.estimators import check_number
+from dpmine.queries import LEAF, MOST_COUNTS, MOST_KEYS, MOST_NUMBERS, Rules, Split, Splits, Thresholds
 from dpmine.results import ChosenSplit
-from dpmine.schema import Nominal, Numeric, Schema
+from dpmine.schema import MOST_GRID_POINTS, ItemList, Nominal, Numeric, Schema
 from dpmine.tables import PrivateTable
+from dpmine.tree_models import lookup
 
 NOT_ASKED = Epsilon(0)
-MOST_LEAVES = 20_000  # of all trees that grow together: one query has to hold them, and a saved model its nodes
+MOST_LEAVES = 8_192  # of all trees that grow together: one query has to hold them, and a saved model its nodes
+
+Codes = NDArray[np.bool_]
 
 
 @dataclass(eq=False)
@@ -31,8 +35,8 @@ class Sprout:
     depth: int
     keys: tuple[Key, ...]
     """Keys that no node above was split by, each used at most once on a path."""
-    ranges: dict[str, tuple[str | None, str | None]]
-    """Attributes that are split at a point, with the part of their domain that reaches this node; None is its own end."""
+    reach: dict[str, Codes] = field(default_factory=dict)
+    """For attributes that nodes above were split by: which of its codes can come here at all."""
     rows: int | None = None
     rows_deviation: float = 1.0
     """Of the noise in the number of rows."""
@@ -51,42 +55,53 @@ class Sprout:
     def rules(self) -> Rules:
         return LEAF if self.split is None else Split(self.split, tuple(child.rules() for child in self.children))
 
+    @property
+    def reachable(self) -> bool:
+        """Whether any row can come here, whatever the table holds."""
+        return all(codes.any() for codes in self.reach.values())
+
+    def codes(self, name: str, schema: Schema) -> Codes:
+        """Which codes of an attribute can come here."""
+        return self.reach.get(name, np.ones(schema.single(name).size, dtype=bool))
+
+    def thresholds(self, name: str, schema: Schema) -> Thresholds | None:
+        """The split points of a numeric attribute inside the part of its domain that comes here; None if there is none."""
+        codes = np.flatnonzero(self.codes(name, schema))
+        if len(codes) < 2:
+            return None
+        attribute = schema.single(name)
+        return Thresholds(name, attribute.label(int(codes[0])), attribute.label(int(codes[-1])))
+
+    def sides(self, key: Key, schema: Schema) -> list[dict[str, Codes]]:
+        """For each label of a key the codes that can come to that side."""
+        if isinstance(key, Part):
+            return [self.reach for _ in key.labels(schema)]
+        table = lookup(key, schema)
+        here = self.codes(table.attribute, schema)
+        return [
+            {**self.reach, table.attribute: here & (table.labels == number)} for number in range(len(key.labels(schema)))
+        ]
+
     def split_by(self, key: Key, schema: Schema) -> None:
-        """Grow children, one for each label. A key is used up; an attribute split at a point keeps the part on each side."""
+        """Grow children, one for each label; one of the keys is used up. No row comes to some children: they are empty."""
         self.split = key
-        if key in self.keys or not isinstance(key, Bins) or key.attribute not in self.ranges:
-            left = tuple(other for other in self.keys if other != key)
-            self.children = [Sprout(self.depth + 1, left, dict(self.ranges)) for _ in key.labels(schema)]
-            return
-        for side in _sides(key, *self.ranges[key.attribute], schema):
-            others = {name: ends for name, ends in self.ranges.items() if name != key.attribute}
-            self.children.append(
-                Sprout(self.depth + 1, self.keys, others if side is None else {**others, key.attribute: side})
-            )
-
-
-def _sides(key: Bins, low: str | None, high: str | None, schema: Schema) -> list[tuple[str | None, str | None] | None]:
-    """The parts of the domain left and right of a cut; None where a part is one grid point, which nothing can split."""
-    attribute = schema.single(key.attribute)
-    assert isinstance(attribute, Numeric)
-    cut = attribute.first_code_at_least(attribute.number(key.cuts[0]))
-    parts = ((low, attribute.label(cut - 1)), (attribute.label(cut), high))
-    return [part if _can_split(attribute, *part) else None for part in parts]
-
-
-def _can_split(attribute: Numeric, low: str | None, high: str | None) -> bool:
-    first = 0 if low is None else attribute.floor_code(attribute.number(low))
-    last = attribute.size - 1 if high is None else attribute.floor_code(attribute.number(high))
-    return first < last
+        left = tuple(other for other in self.keys if other != key)
+        self.children = [Sprout(self.depth + 1, left, reach) for reach in self.sides(key, schema)]
+        for child in self.children:
+            if not child.reachable:
+                child.classes = np.zeros(len(schema.class_labels), dtype=np.int64)
+                child.deviation = 0.0
 
 
 class Growth:
     """A growing tree over a private table. Every question below is one query over all leaves; the others cost nothing."""
 
-    def __init__(self, private: PrivateTable, keys: Sequence[Key], ranges: Sequence[str] = ()) -> None:
+    def __init__(self, private: PrivateTable, keys: Sequence[Key]) -> None:
         self._private = private
         self.schema = private.schema
-        self.root = Sprout(0, tuple(keys), dict.fromkeys(ranges, (None, None)))
+        self.root = Sprout(0, tuple(keys))
+        self._most_leaves = most_leaves(self.schema)
+        self._used: set[Key] = set()
 
     def frontier(self, depth: int) -> list[Sprout]:
         """The leaves at that depth."""
@@ -140,14 +155,29 @@ class Growth:
         }
         return [keys[id(leaf)] for leaf in asked]
 
-    def split(self, nodes: Sequence[Sprout], keys: Sequence[Key | None]) -> None:
-        """Split each node by its key; where the tree has become too large for one query, it stays a leaf."""
+    def split(self, nodes: Sequence[Sprout], keys: Sequence[Key | None]) -> list[Sprout]:
+        """Split each node by its key; returns the nodes that can grow on.
+
+        A node that chose no key stays a leaf. So does one for which the tree has become too large for one query, which
+        follows from answers and public limits alone. A split that sends everything that can come here to one side is none;
+        the node itself grows on.
+        """
         leaves = sum(1 for _ in self.root.leaves())
+        growing: list[Sprout] = []
         for node, key in zip(nodes, keys, strict=True):
-            more = 0 if key is None else len(key.labels(self.schema)) - 1
-            if key is not None and leaves + more <= MOST_LEAVES:
-                node.split_by(key, self.schema)
-                leaves += more
+            if key is None:
+                continue
+            sides = node.sides(key, self.schema)
+            if sum(Sprout(0, (), reach).reachable for reach in sides) < 2:
+                growing.append(node)
+                continue
+            self._used.add(key)
+            leaves += len(sides) - 1
+            if leaves > self._most_leaves or len(self._used) > MOST_KEYS // 2:
+                return growing
+            node.split_by(key, self.schema)
+            growing += [child for child in node.children if child.reachable]
+        return growing
 
     def uncounted(self) -> list[Sprout]:
         """Leaves whose classes were never counted: those that became one because the tree was too large."""
@@ -161,10 +191,27 @@ class Growth:
         return leaves, [epsilon.get(id(leaf), NOT_ASKED) for leaf in leaves]
 
 
+def most_leaves(schema: Schema) -> int:
+    """How many leaves a tree may have so that every question about all of them fits one query."""
+    sizes = [a.size for a in schema.attributes if not isinstance(a, ItemList)]
+    candidates = 2 * sum(sizes) + len(sizes)
+    classes = len(schema.class_labels)
+    counts = MOST_COUNTS // (classes * candidates)
+    numbers = MOST_NUMBERS // (classes * max(sizes))
+    return max(min(MOST_LEAVES, counts, numbers), 1)
+
+
+def require_splits(schema: Schema) -> None:
+    """Refuse, before anything is spent, a schema that leaves a tree nothing to split by."""
+    if not nominal_keys(schema) and not numeric_names(schema):
+        raise RequestError("The schema has no attribute but the class that a tree could split by.")
+
+
 def nominal_keys(schema: Schema) -> tuple[Key, ...]:
-    """Every nominal attribute but the class, split by each of its categories."""
+    """Every nominal attribute but the class that has at least two categories, split by each of them."""
     target = schema.require_class()
-    return tuple(AttributeKey(a.name) for a in schema.attributes if isinstance(a, Nominal) and a.name != target)
+    nominal = [a for a in schema.attributes if isinstance(a, Nominal) and a.size > 1]
+    return tuple(AttributeKey(a.name) for a in nominal if a.name != target)
 
 
 def numeric_names(schema: Schema) -> tuple[str, ...]:
@@ -174,8 +221,7 @@ def numeric_names(schema: Schema) -> tuple[str, ...]:
 
 def discretised(schema: Schema, bins: int) -> tuple[Key, ...]:
     """Every numeric attribute cut into so many bins of equal width (fewer where its grid has fewer points)."""
-    if bins < 2:
-        raise RequestError(f"Discretising needs at least 2 bins. Got {bins}.")
+    check_number("bins", bins, 2, MOST_GRID_POINTS, whole=True)
     keys: list[Key] = []
     for name in numeric_names(schema):
         attribute = schema.single(name)

@@ -16,10 +16,10 @@ from dpmine.epsilon import Epsilon
 from dpmine.expressions import Key
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
 from dpmine.mining.estimators import Amount, SchemaLike
-from dpmine.mining.trees.diffp_id3 import too_few
+from dpmine.mining.trees.diffp_id3 import too_few, without
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import as_counted
-from dpmine.mining.trees.growing import Growth, Sprout, discretised, nominal_keys
+from dpmine.mining.trees.growing import Growth, Sprout, discretised, nominal_keys, require_splits
 from dpmine.progress import Progress
 from dpmine.schema import Schema
 from dpmine.tables import PrivateTable
@@ -43,7 +43,8 @@ class SulqID3(TreeEstimator):
 
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
         facts = Schema.load(schema)
-        epsilon = part_of(self.budget, 2 * (self.check_depth() + 1))
+        require_splits(facts)
+        epsilon = part_of(self.row_budget(facts), 2 * (self.check_depth() + 1))
         attributes = len(self._keys(facts))
         each = part_of(epsilon, 2 * max(attributes, 1))
         return BudgetPlan(
@@ -55,21 +56,24 @@ class SulqID3(TreeEstimator):
                 PlanStep(f"count by each of {attributes} attributes", each, attributes * self.max_depth),
                 PlanStep("count by each attribute and class", each, attributes * self.max_depth),
             ),
+            facts.rows_per_unit,
         )
 
     def _keys(self, schema: Schema) -> tuple[Key, ...]:
         return nominal_keys(schema) + discretised(schema, self.bins)
 
     def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
-        epsilon = part_of(self.budget, 2 * (self.check_depth() + 1))  # line 3
+        epsilon = part_of(self.row_budget(private.schema), 2 * (self.check_depth() + 1))  # line 3
         growth = Growth(private, self._keys(private.schema))
+        attributes = len(growth.root.keys)
+        for_attributes = Epsilon(2 * attributes * part_of(epsilon, 2 * attributes).units)  # epsilon, as it could be shared
         for depth in progress.steps(range(self.max_depth + 1), "levels"):
             level = growth.frontier(depth)
             growth.count(level, epsilon)  # line 8
             stopped = [node for node in level if depth == self.max_depth or too_few(node, epsilon, private.schema)]
             growth.count_classes(stopped, epsilon)  # lines 9 to 12
-            going_on = [node for node in level if node not in stopped]
-            growth.split(going_on, _best_keys(growth, going_on, epsilon))  # lines 21 to 23
+            going_on = without(level, stopped)
+            growth.split(going_on, _best_keys(growth, going_on, for_attributes))  # lines 21 to 23
         growth.count_classes(growth.uncounted(), epsilon)
         return [as_counted(growth.root)]
 
