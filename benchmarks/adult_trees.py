@@ -42,7 +42,7 @@ WORKERS = 2
 ALGORITHMS: dict[str, Callable[[str], Any]] = {
     "TreeClassifier": lambda e: dm.TreeClassifier(e),
     "GreedyForest": lambda e: dm.GreedyForest(e),
-    "RandomForest": lambda e: dm.RandomForest(e, seed=1),
+    "RandomForest": lambda e: dm.RandomForest(e),
     "DiffP-C4.5 max": lambda e: dm.DiffPC45(e, 5, "max"),
     "DiffP-C4.5 gini": lambda e: dm.DiffPC45(e, 5, "gini"),
     "DiffP-C4.5 infogain": lambda e: dm.DiffPC45(e, 5, "infogain"),

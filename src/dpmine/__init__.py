@@ -1,5 +1,6 @@
 """dpmine: differentially private data mining. `import dpmine as dm`."""
 
+from dpmine.audit import AuditResult, audit
 from dpmine.dataset import DataSet, open  # noqa: A004 (dm.open is the name users type)
 from dpmine.epsilon import Epsilon
 from dpmine.errors import (
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AnswerError",
+    "AuditResult",
     "BudgetError",
     "DataError",
     "DataSet",
@@ -62,6 +64,7 @@ __all__ = [
     "SulqID3",
     "Thresholds",
     "TreeClassifier",
+    "audit",
     "col",
     "load",
     "one_versus_rest",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpmine.cli import budget, frontier, mine, query, reproduce, schema
+from dpmine.cli import audit, budget, frontier, mine, query, reproduce, schema
 from dpmine.cli.shared import one_sentence_errors
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.add_typer(frontier.app, name="frontier")
 app.command()(mine.show)
 app.command()(mine.predict)
 app.command(name="reproduce")(reproduce.reproduce)
+app.command(name="audit")(audit.audit)
 
 
 def _show_version(wanted: bool) -> None:

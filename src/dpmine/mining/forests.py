@@ -21,7 +21,7 @@ from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.mining.trees.classifier import AUTO, TreeClassifier, number_of, off_by
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import smoothed
-from dpmine.mining.trees.growing import Growth, Sprout, most_leaves
+from dpmine.mining.trees.growing import MOST_LEAVES, Growth, Sprout
 from dpmine.model_keys import MOST_TREES, ScoreBands
 from dpmine.progress import Progress
 from dpmine.public_random import public_generator
@@ -88,7 +88,7 @@ class RandomForest(TreeEstimator):
     """
 
     epsilon: Amount = 1.0
-    trees: int = 16
+    trees: int = 64
     max_depth: int = 6
     threshold_share: float = 0.1
     seed: int | None = None
@@ -101,8 +101,8 @@ class RandomForest(TreeEstimator):
             check_number("seed", self.seed, 0, 2**63, whole=True)
         facts = Schema.load(schema)
         threshold, leaves = self._shares(facts)
-        splits = min(trees * 2**depth, number_of(TreeClassifier(splits="binary").candidates(facts), facts))
-        if trees * 2**depth > most_leaves(facts) or splits > MOST_KEYS // 2:
+        splits = min(trees * (2**depth - 1), number_of(TreeClassifier(splits="binary").candidates(facts), facts))
+        if trees * 2**depth > MOST_LEAVES or splits > MOST_KEYS - 64:
             raise RequestError(f"{trees} trees of depth {depth} are too many for one query. Use fewer or smaller ones.")
         steps = [PlanStep("count the classes of every leaf of every tree", leaves, 1, off_by(leaves))]
         if threshold.units:

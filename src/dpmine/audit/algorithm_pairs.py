@@ -1,0 +1,186 @@
+"""Audit pairs of whole algorithms, end to end: what leaves them is their fitted model, and nothing else is looked at.
+
+Sixty rows are of class no. The new row is of class yes and lies where only some splits hold it apart. A model's outcome is
+whether it was held apart, and how many rows of class yes the model says there are where the new row falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+
+import numpy as np
+
+from dpmine.audit.laws import Buckets
+from dpmine.audit.pairs import AuditPair, Outcome, Row
+from dpmine.expressions import AttributeKey
+from dpmine.mining import evaluation
+from dpmine.mining.forests import GreedyForest, RandomForest
+from dpmine.mining.selection import select_model
+from dpmine.mining.trees.classifier import TreeClassifier
+from dpmine.mining.trees.diffp_c45 import DiffPC45
+from dpmine.mining.trees.diffp_id3 import DiffPID3
+from dpmine.mining.trees.estimator import TreeEstimator
+from dpmine.mining.trees.sulq_id3 import SulqID3
+from dpmine.schema import Nominal, Numeric, Schema
+from dpmine.tables import PrivateTable
+from dpmine.tree_models import Node, Trees, labels_of
+
+CROWD = 60
+SCHEMA = Schema(
+    "audited",
+    (
+        Nominal("letter", ("a", "b"), "a"),
+        Nominal("flag", ("x", "y"), "x"),
+        Numeric("size", Decimal(0), Decimal(119), Decimal(1), Decimal(0)),
+        Nominal("ill", ("no", "yes"), "no"),
+    ),
+    rows_at_most=100,
+    class_attribute="ill",
+)
+CROWDED: Row = {"letter": "a", "flag": "x", "size": 60, "ill": "no"}
+NEW: Row = {"letter": "b", "flag": "x", "size": 60, "ill": "yes"}
+TABLES: tuple[Sequence[Row], Sequence[Row]] = ([CROWDED] * CROWD, [*[CROWDED] * CROWD, NEW])
+NEW_CODES = {"letter": np.array([1]), "flag": np.array([0]), "size": np.array([60])}
+WORST = (
+    "A row of class yes among sixty of class no: it moves every count on its path by one and, by the whole range of the "
+    "score, the choice that holds it apart."
+)
+
+Measure = Callable[[PrivateTable], Outcome]
+
+
+def algorithm_pairs() -> Iterator[AuditPair]:
+    trees = "dpmine.mining.trees"
+    yield _pair(
+        "tree-classifier",
+        (f"{trees}.classifier.TreeClassifier",),
+        "4",
+        _fitted(lambda: TreeClassifier(epsilon=4, max_depth=2)),
+    )
+    yield _pair(
+        "tree-classifier-automatic-depth",
+        (f"{trees}.classifier.TreeClassifier",),
+        "4",
+        _fitted(lambda: TreeClassifier(epsilon=4, inner_share=0.5, leaf_share=0.5)),
+    )
+    yield _pair(
+        "tree-classifier-leaves",
+        (f"{trees}.classifier.TreeClassifier",),
+        "1",
+        _fitted(lambda: TreeClassifier(epsilon=1, max_depth=1, leaf_share=0.98)),
+        runs=1_100,
+    )
+    yield _pair("sulq-id3", (f"{trees}.sulq_id3.SulqID3",), "8", _fitted(lambda: SulqID3(epsilon=8, max_depth=1)))
+    yield _pair("diffp-id3", (f"{trees}.diffp_id3.DiffPID3",), "8", _fitted(lambda: DiffPID3(epsilon=8, max_depth=1)))
+    yield _pair(
+        "diffp-c45",
+        (f"{trees}.diffp_c45.DiffPC45",),
+        "8",
+        _fitted(lambda: DiffPC45(epsilon=8, max_depth=1, criterion="gini", pruning=False)),
+    )
+    yield _pair(
+        "greedy-forest",
+        ("dpmine.mining.forests.GreedyForest",),
+        "4",
+        _fitted(lambda: GreedyForest(epsilon=4, trees=2, max_depth=1)),
+        by_key=True,
+    )
+    yield _pair(
+        "random-forest",
+        ("dpmine.mining.forests.RandomForest", "dpmine.mining.forests.constant_vote"),
+        "4",
+        _fitted(lambda: RandomForest(epsilon=4, trees=2, max_depth=1, seed=1)),
+        by_key=True,
+    )
+    yield _pair("evaluate", ("dpmine.mining.evaluation.evaluate",), "4", _evaluated, runs=300)
+    yield _pair("select-model", ("dpmine.mining.selection.select_model",), "4", _selected, runs=250, by_key=True)
+
+
+def _pair(
+    name: str, covers: tuple[str, ...], epsilon: str, measure: Measure, *, runs: int = 300, by_key: bool = False
+) -> AuditPair:
+    """`by_key`: whether the outcome depends on the ledger's secret key, so that every run needs a ledger of its own."""
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        return [measure(private)]
+
+    return AuditPair(name, covers, WORST, epsilon, SCHEMA, TABLES, ask, runs=runs, asks=1 if by_key else 100)
+
+
+# -- outcomes ----------------------------------------------------------------------------------------------------------
+
+YES_ROWS = Buckets((1, 3))
+ANY_ROWS = Buckets((1,))  # where an outcome has several trees
+
+
+def _fitted(make: Callable[[], TreeEstimator]) -> Measure:
+    """The outcome of a fitted model, tree by tree."""
+
+    def measure(private: PrivateTable) -> Outcome:
+        model = make().fit(private, progress=False)
+        trees = model.trees_.trees
+        return tuple(seen_of(tree, YES_ROWS if len(trees) == 1 else ANY_ROWS) for tree in trees)
+
+    return measure
+
+
+def seen_of(tree: Node, buckets: Buckets) -> tuple[int, int]:
+    """Whether the tree splits by letter first, and the yes rows (in buckets) where the new row falls.
+
+    A tree that is one leaf has a label instead: so a forest's constant vote is seen too.
+    """
+    if tree.split is None and tree.rows == (0, 0):
+        return 2, tree.label
+    by_letter = tree.split is not None and getattr(tree.split, "attribute", "") == "letter"
+    return int(by_letter), buckets.of([leaf_of(tree).rows[1]])[0]
+
+
+def leaf_of(tree: Node) -> Node:
+    """The leaf that the new row falls into."""
+    while tree.split is not None:
+        tree = tree.children[int(labels_of(tree.split, NEW_CODES, SCHEMA)[0])]
+    return tree
+
+
+PUBLIC_TREE = Trees(
+    ("no", "yes"),
+    (
+        Node(
+            (50, 50),
+            (500_000, 500_000),
+            AttributeKey("letter"),
+            (Node((49, 1), (980_000, 20_000)), Node((1, 49), (20_000, 980_000))),
+        ),
+    ),
+)
+RIGHT_ROWS = Buckets((0, 1, 2))
+AREAS = Buckets((55, 70, 85))
+
+
+def _evaluated(private: PrivateTable) -> Outcome:
+    """The new row is the only one that the model calls ill: the confusion matrix has it in a cell of its own."""
+    with _few_simulated_draws():
+        found = evaluation.evaluate(PUBLIC_TREE, private, epsilon=private.remaining())
+    area = 0 if found.auc is None else AREAS.of([round(100 * found.auc.value)])[0]
+    return RIGHT_ROWS.of([int(found.confusion[1, 1])])[0], area
+
+
+@contextmanager
+def _few_simulated_draws() -> Iterator[None]:
+    """Intervals are simulated from released counts, four thousand times; the audit reads none and has no time for them."""
+    before, evaluation.DRAWS = evaluation.DRAWS, 2
+    try:
+        yield
+    finally:
+        evaluation.DRAWS = before
+
+
+def _selected(private: PrivateTable) -> Outcome:
+    candidates = [
+        TreeClassifier(max_depth=1, leaf_share=0.8, criterion="max"),
+        TreeClassifier(max_depth=1, leaf_share=0.2, criterion="gini"),
+    ]
+    found = select_model(private, candidates, epsilon=private.remaining())
+    return found.index, *(seen_of(model.trees_.trees[0], ANY_ROWS)[1] for model in found.candidates)

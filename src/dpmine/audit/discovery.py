@@ -1,0 +1,72 @@
+"""What there is to audit, found in the package itself: whoever adds a mechanism or an algorithm adds its audit pair."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+
+import dpmine.kernel
+import dpmine.mining
+from dpmine.audit.pairs import AuditPair, all_pairs
+from dpmine.expressions import Key
+from dpmine.kernel.scores import Score
+from dpmine.mining.estimators import Estimator
+from dpmine.queries import Question, Splits, Step
+
+CLAIM = re.compile(r"^\s*Claim\s+\S", re.MULTILINE)
+
+
+def everything_to_audit() -> list[str]:
+    """Names of mechanisms that state a claim, questions, steps, splits, keys, scores, estimators and spending functions."""
+    mining = list(modules_of(dpmine.mining))
+    mechanisms = {name for module in modules_of(dpmine.kernel) for name in _claims_in(module)}
+    spending = {name for module in mining for name in _spending_functions_in(module)}
+    classes = {dotted(found) for base in (Question, Step, Splits, Key, Score, Estimator) for found in last_subclasses(base)}
+    return sorted(mechanisms | spending | classes)
+
+
+def not_covered(pairs: Iterable[AuditPair] | None = None) -> list[str]:
+    """What no pair goes through."""
+    covered = {name for pair in (all_pairs().values() if pairs is None else pairs) for name in pair.covers}
+    return [name for name in everything_to_audit() if name not in covered]
+
+
+def modules_of(package: ModuleType) -> Iterator[ModuleType]:
+    """Every module of a package and of those inside it, imported."""
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        yield importlib.import_module(found.name)
+
+
+def last_subclasses(base: type) -> set[type]:
+    """Subclasses of the package that have none themselves."""
+    last: set[type] = set()
+    below: list[type] = type.__subclasses__(base)
+    for found in below:
+        if found.__module__.startswith("dpmine."):
+            last |= last_subclasses(found) or {found}
+    return last
+
+
+def dotted(found: type) -> str:
+    return f"{found.__module__}.{found.__qualname__}"
+
+
+def _claims_in(module: ModuleType) -> Iterator[str]:
+    for name, found in vars(module).items():
+        ours = (inspect.isclass(found) or inspect.isfunction(found)) and found.__module__ == module.__name__
+        if ours and CLAIM.search(found.__doc__ or ""):
+            yield f"{module.__name__}.{name}"
+
+
+def _spending_functions_in(module: ModuleType) -> Iterator[str]:
+    """Public functions that take a private table and an epsilon: they spend on their own."""
+    for name, found in vars(module).items():
+        if name.startswith("_") or not inspect.isfunction(found) or found.__module__ != module.__name__:
+            continue
+        parameters = inspect.signature(found).parameters
+        if "epsilon" in parameters and any("PrivateTable" in str(one.annotation) for one in parameters.values()):
+            yield f"{module.__name__}.{name}"

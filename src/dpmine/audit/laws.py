@@ -1,0 +1,130 @@
+"""The exact laws of noise and choices, written down again from the papers: nothing here calls the kernel."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """A number's place among rising edges: 0 below the first, 1 from the first on, and so on."""
+
+    edges: tuple[int, ...]
+
+    def of(self, numbers: Sequence[int]) -> list[int]:
+        places: list[int] = np.searchsorted(np.array(self.edges), np.array(numbers), side="right").tolist()
+        return places
+
+    def law(self, exact: int, scale: float) -> dict[Hashable, float]:
+        """The law of the bucket of an exact number plus discrete Laplace noise of that scale."""
+        shifted = [-math.inf, *(edge - exact for edge in self.edges), math.inf]
+        return {place: laplace_between(low, high, scale) for place, (low, high) in enumerate(itertools.pairwise(shifted))}
+
+
+def laplace_between(low: float, high: float, scale: float) -> float:
+    """P(low <= Z < high) for P(Z = z) proportional to exp(-abs(z) / scale): the two-sided geometric law."""
+    if low > 0:  # by symmetry on the left, where tails are not differences from 1
+        return laplace_below(1 - low, scale) - laplace_below(1 - high, scale)
+    return laplace_below(high, scale) - laplace_below(low, scale)
+
+
+def laplace_below(noise: float, scale: float) -> float:
+    a = math.exp(-1 / scale)
+    return math.exp((noise - 1) / scale) / (1 + a) if noise <= 0 else 1 - math.exp(-noise / scale) / (1 + a)
+
+
+def independent(*laws: dict[Hashable, float]) -> dict[Hashable, float]:
+    """The law of a tuple of independent outcomes."""
+    return {
+        tuple(outcomes): math.prod(law[outcome] for law, outcome in zip(laws, outcomes, strict=True))
+        for outcomes in itertools.product(*laws)
+    }
+
+
+def exponential_law(scores: Sequence[float], masses: Sequence[float], rate: float) -> Numbers:
+    """P(r) proportional to masses[r] exp(rate scores[r])."""
+    exponents = rate * (np.asarray(scores, dtype=np.float64) - max(scores))
+    weights = np.asarray(masses, dtype=np.float64) * np.exp(exponents)
+    law: Numbers = weights / weights.sum()
+    return law
+
+
+def permute_and_flip_law(scores: Sequence[float], rate: float) -> Numbers:
+    """P(r) = p_r times the integral over t in [0, 1] of the product of (1 - t p_s) over s != r.
+
+    Give every candidate a uniform time: r wins if it accepts and everyone earlier declines. The integrand is a polynomial,
+    so Gauss and Legendre's rule is exact from half its degree on.
+    """
+    accept = np.exp(rate * (np.asarray(scores, dtype=np.float64) - max(scores)))
+    nodes, weights = np.polynomial.legendre.leggauss(len(accept) // 2 + 2)
+    times, weights = (nodes + 1) / 2, weights / 2
+    declined = 1 - times[:, None] * accept
+    everyone = declined.prod(axis=1)
+    law: Numbers = accept * (weights @ (everyone[:, None] / declined))
+    return law
+
+
+def by_group(law: Numbers, groups: Sequence[Hashable]) -> dict[Hashable, float]:
+    """The law of the group that a chosen candidate belongs to."""
+    found: dict[Hashable, float] = {}
+    for chance, group in zip(law.tolist(), groups, strict=True):
+        found[group] = found.get(group, 0.0) + chance
+    return found
+
+
+# -- what a branch of a split adds to its score, and by how much one row can move it -----------------------------------
+
+
+def _gini(classes: Sequence[int]) -> float:
+    rows = sum(classes)
+    return -(rows - sum(count * count for count in classes) / rows) if rows else 0.0
+
+
+def _entropy(classes: Sequence[int]) -> float:
+    rows = sum(classes)
+    return sum(count * math.log2(count / rows) for count in classes if count)
+
+
+def _outside(classes: Sequence[int]) -> float:
+    return -float(sum(classes) - max(classes))
+
+
+BRANCH_SCORES: dict[str, Callable[[Sequence[int]], float]] = {
+    "max": lambda classes: float(max(classes)),
+    "gini": _gini,
+    "infogain": _entropy,
+    "mixed": lambda classes: (_gini(classes) / 2 + _outside(classes)) / 2,
+}
+
+
+def score_range(score: str, rows_at_most: int) -> float:
+    """R for scores of which all candidates move the same way."""
+    if score == "infogain":
+        more = rows_at_most + 1
+        return more * math.log2(more) - rows_at_most * math.log2(rows_at_most)
+    return {"max": 1.0, "gini": 2.0, "mixed": 1.0}[score]
+
+
+def split_score(score: str, branches: Sequence[Sequence[int]]) -> float:
+    """The score of a split from the class counts of its branches."""
+    return math.fsum(BRANCH_SCORES[score](classes) for classes in branches)
+
+
+def rank_scores(counts: Sequence[int], numerator: int, denominator: int) -> list[float]:
+    """Minus how many rows (times the denominator) each grid point is away from being the quantile."""
+    rows = sum(counts)
+    scores = []
+    for point in range(len(counts)):
+        below, above = sum(counts[:point]), sum(counts[point + 1 :])
+        too_high = denominator * below - numerator * rows
+        too_low = denominator * above - (denominator - numerator) * rows
+        scores.append(-float(max(0, too_high, too_low)))
+    return scores

@@ -1,0 +1,295 @@
+"""Planted bugs: each patches the real code of this process for a while, and an audit that is worth its name must find it.
+
+Every bug here has been made somewhere: in a paper, in a public library, or in the list of mistakes that this project keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine import dataset, resolution
+from dpmine.engines import memory
+from dpmine.engines.encoding import EncodedTable
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.kernel import door, noise
+from dpmine.kernel.choice import _coins
+from dpmine.kernel.noise import ExactNoise, Integers
+from dpmine.kernel.odometer import Charge, charge_of
+from dpmine.kernel.scores import GiniScore, RankScore, Score
+from dpmine.mining.trees.growing import Growth
+from dpmine.plans import Counts, Plan, PowerSums
+from dpmine.queries import Moments, ValueGrid
+from dpmine.schema import Schema
+
+no_bug = nullcontext
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A planted bug, and the audit pairs that must find it."""
+
+    name: str
+    bug: str
+    caught_by: tuple[str, ...]
+    plant: Callable[[], AbstractContextManager[None]]
+    effort: float = 0.5
+    """Of the pair's runs: most bugs show in far fewer than a sound mechanism needs to look tight."""
+
+
+def all_mutants() -> dict[str, Mutant]:
+    return {mutant.name: mutant for mutant in MUTANTS}
+
+
+def mutant_named(name: str) -> Mutant:
+    if name not in all_mutants():
+        raise RequestError(f"There is no mutant {name!r}. There are: {', '.join(all_mutants())}.")
+    return all_mutants()[name]
+
+
+@contextmanager
+def patched(owner: Any, name: str, planted: Any) -> Iterator[None]:
+    """The owner's attribute replaced for a while."""
+    before = vars(owner)[name]
+    setattr(owner, name, planted)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+# -- noise -------------------------------------------------------------------------------------------------------------
+
+_draw = ExactNoise.discrete_laplace
+_add_noise = noise.add_noise
+
+
+def _halved_noise() -> AbstractContextManager[None]:
+    def half(self: ExactNoise, scale: Fraction, size: int) -> Integers:
+        return _draw(self, scale / 2, size)
+
+    return patched(ExactNoise, "discrete_laplace", half)
+
+
+def _noise_shared_by_bins() -> AbstractContextManager[None]:
+    def shared(self: ExactNoise, scale: Fraction, size: int) -> Integers:
+        return np.full(size, _draw(self, scale, 1)[0], dtype=np.int64)
+
+    return patched(ExactNoise, "discrete_laplace", shared)
+
+
+@contextmanager
+def _noise_shared_by_queries() -> Iterator[None]:
+    """As a generator does that is seeded anew for every query."""
+    known: dict[tuple[Fraction, int], tuple[int, Integers]] = {}
+
+    def again(self: ExactNoise, scale: Fraction, size: int) -> Integers:
+        turn, noise = known.get((scale, size), (0, np.zeros(0, dtype=np.int64)))
+        if turn % 2 == 0:
+            noise = _draw(self, scale, size)
+        known[scale, size] = (turn + 1, noise)
+        return noise
+
+    with patched(ExactNoise, "discrete_laplace", again):
+        yield
+
+
+def _last_field_without_noise() -> AbstractContextManager[None]:
+    def mostly(exact_counts: Integers, source: Any, scale: Fraction) -> Integers:
+        noisy = _add_noise(exact_counts, source, scale)
+        noisy[..., -1] = exact_counts[..., -1]
+        return noisy
+
+    return patched(door, "add_noise", mostly)
+
+
+# -- sensitivities -----------------------------------------------------------------------------------------------------
+
+
+def _sensitivity_off_by_one() -> AbstractContextManager[None]:
+    def off(self: ValueGrid, power: int) -> int:
+        return max(int(self.largest**power) - 1, 1)
+
+    return patched(ValueGrid, "sensitivity", off)
+
+
+def _one_row_a_person_too_few() -> AbstractContextManager[None]:
+    return patched(Schema, "rows_per_unit", property(lambda self: max(self.unit.at_most - 1, 1)))
+
+
+def _missing_clamp() -> AbstractContextManager[None]:
+    """The noise of a sum is for values clamped to the lower half of the grid, and nothing clamps them there."""
+    resolve_moments = resolution._Resolver.moments
+
+    def unclamped(self: Any, question: Moments) -> PowerSums:
+        sums = resolve_moments(self, question)
+        middle = max(abs(sums.first), abs(sums.first + sums.step * (sums.key.size // 2)), 1)
+        return replace(sums, sensitivities=tuple(middle**power for power in sums.powers))
+
+    return patched(resolution._Resolver, "moments", unclamped)
+
+
+def _missing_cap_of_persons() -> AbstractContextManager[None]:
+    def uncapped(table: EncodedTable, split_key: bytes) -> EncodedTable:
+        return table
+
+    return patched(dataset, "capped", uncapped)
+
+
+def _gini_as_if_its_range_were_one() -> AbstractContextManager[None]:
+    return patched(GiniScore, "sensitivity", GiniScore.unit)
+
+
+def _missing_factor_two_of_a_quantile() -> AbstractContextManager[None]:
+    once = property(lambda self: max(self.numerator, self.denominator - self.numerator))
+    return patched(RankScore, "range", once)
+
+
+def _half_the_range_of_choices() -> AbstractContextManager[None]:
+    """Twice the rate: what a factor 2 on the wrong side of the fraction does."""
+
+    def half(self: Score, calibration: str) -> Any:
+        whole = self.sensitivity if calibration == "monotone" else 2 * self.sensitivity
+        return whole // 2 if whole > 1 else Fraction(whole, 2)
+
+    return patched(Score, "range", half)
+
+
+def _printed_split_point_formula() -> AbstractContextManager[None]:
+    """Friedman and Schuster print exp(epsilon score), without 1 / (2 S)."""
+
+    def printed(self: Score, calibration: str) -> int:
+        return self.unit if calibration == "generic" else self.sensitivity
+
+    return patched(Score, "range", printed)
+
+
+# -- choices and parts -------------------------------------------------------------------------------------------------
+
+
+def _weighted_permute_and_flip() -> AbstractContextManager[None]:
+    """An order drawn by the masses of the candidates, and one flip each."""
+    choose = door.Kernel._choose
+    random = np.random.default_rng()
+
+    def weighted(self: door.Kernel, mechanism: str, scores: Integers, masses: Integers, rate: Fraction) -> int:
+        if mechanism == "exponential":
+            return choose(self, mechanism, scores, masses, rate)
+        order = np.argsort(random.exponential(size=masses.size) / masses)
+        accepted = _coins(self._entropy, (scores.max() - scores)[order], rate)
+        return int(order[np.argmax(accepted)])
+
+    return patched(door.Kernel, "_choose", weighted)
+
+
+def _parts_by_row_position() -> AbstractContextManager[None]:
+    def by_position(
+        table: EncodedTable, split_key: bytes, salt: str, weights: tuple[int, ...]
+    ) -> NDArray[np.unsignedinteger]:
+        return (np.arange(table.rows) % len(weights)).astype(np.uint8)
+
+    return patched(memory, "row_parts", by_position)
+
+
+# -- prices ------------------------------------------------------------------------------------------------------------
+
+
+def _stale_price() -> AbstractContextManager[None]:
+    """The ledger charges what the query asked for before its epsilon was doubled."""
+
+    def stale(plan: Plan) -> Charge:
+        return charge_of(replace(plan, units=tuple(units // 2 for units in plan.units)))
+
+    return patched(door, "charge_of", stale)
+
+
+def _free_class_counts() -> AbstractContextManager[None]:
+    """The price of a tree forgets the counts in its leaves."""
+
+    def forgetful(plan: Plan) -> Charge:
+        return Charge() if isinstance(plan.question, Counts) and plan.question.keys else charge_of(plan)
+
+    return patched(door, "charge_of", forgetful)
+
+
+def _tree_that_asks_for_more() -> AbstractContextManager[None]:
+    """Class counts at twice the epsilon that the plan states: the grant runs out, and the run is refused."""
+    count_classes = Growth.count_classes
+
+    def greedy(self: Growth, asked: Any, epsilon: Any) -> None:
+        each = [epsilon] * len(asked) if isinstance(epsilon, Epsilon) else epsilon
+        count_classes(self, asked, [Epsilon(2 * amount.units) for amount in each])
+
+    return patched(Growth, "count_classes", greedy)
+
+
+MUTANTS: Sequence[Mutant] = (
+    Mutant("halved-noise", "noise of half the scale", ("count", "count-small-epsilon", "histogram"), _halved_noise),
+    Mutant(
+        "halved-noise-end-to-end",
+        "noise of half the scale, seen through a whole tree",
+        ("tree-classifier-leaves",),
+        _halved_noise,
+        1.0,
+    ),
+    Mutant("sensitivity-off-by-one", "a sum's sensitivity one too small", ("sum-on-a-small-grid",), _sensitivity_off_by_one),
+    Mutant(
+        "one-row-a-person-too-few",
+        "the price is for one row a person fewer than count",
+        ("persons-with-several-rows",),
+        _one_row_a_person_too_few,
+    ),
+    Mutant("missing-clamp", "values not clamped where the sensitivity thinks", ("sum-of-an-outlier",), _missing_clamp),
+    Mutant(
+        "missing-cap-of-persons",
+        "all rows of a person count, not k of them",
+        ("persons-with-several-rows",),
+        _missing_cap_of_persons,
+    ),
+    Mutant("missing-factor-2-quantile", "R = m instead of 2 m", ("quantile",), _missing_factor_two_of_a_quantile, 1.0),
+    Mutant(
+        "missing-factor-2-choice",
+        "choices at twice their rate",
+        ("label-by-exponential", "label-by-exponential-generic", "label-by-permute-and-flip"),
+        _half_the_range_of_choices,
+    ),
+    Mutant("noise-shared-by-bins", "one draw for all bins", ("histogram",), _noise_shared_by_bins),
+    Mutant("noise-shared-by-queries", "two queries, the same noise", ("where",), _noise_shared_by_queries),
+    Mutant("field-without-noise", "the last bin has no noise", ("histogram",), _last_field_without_noise),
+    Mutant(
+        "printed-split-point-formula",
+        "exp(epsilon score) as printed (erratum E2)",
+        ("split-points-by-gini-generic",),
+        _printed_split_point_formula,
+        1.0,
+    ),
+    Mutant("gini-with-range-1", "R = 1 for Gini, which needs 2", ("split-by-gini",), _gini_as_if_its_range_were_one, 1.0),
+    Mutant(
+        "weighted-permute-and-flip",
+        "an order by masses, and one flip a candidate",
+        ("families-by-permute-and-flip",),
+        _weighted_permute_and_flip,
+    ),
+    Mutant("row-position-subsets", "parts by row position (erratum E14)", ("keyed-hash-parts",), _parts_by_row_position),
+    Mutant("stale-price", "the ledger charges half of what the noise uses", ("count",), _stale_price),
+    Mutant(
+        "leaf-counts-left-out",
+        "class counts of leaves are not charged",
+        ("tree-classifier-leaves",),
+        _free_class_counts,
+        0.6,
+    ),
+    Mutant(
+        "leaves-asked-at-twice-their-price",
+        "a tree asks for more than its plan states",
+        ("tree-classifier-leaves",),
+        _tree_that_asks_for_more,
+    ),
+)

@@ -1,0 +1,382 @@
+"""Audit pairs of noisy numbers: counts, histograms, sums; and of what narrows a table before it is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+import numpy as np
+
+from dpmine.audit.laws import Buckets, independent
+from dpmine.audit.pairs import COPY, ROUNDS, AuditPair, Outcome, answers, copied_schema
+from dpmine.expressions import AttributeKey, Bins, Group, Groups, Part, Test, col
+from dpmine.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit
+from dpmine.queries import LEAF, Count, Histogram, Moments, Split, ValueGrid, shares
+from dpmine.schema import Nominal, Numeric, Unit
+from dpmine.tables import PrivateTable
+
+COPIES = 1_000
+NOISE = "dpmine.kernel.noise.ExactNoise"
+COUNT = "dpmine.queries.Count"
+HISTOGRAM = "dpmine.queries.Histogram"
+CELL = "dpmine.queries.Cell"
+ATTRIBUTE = "dpmine.expressions.AttributeKey"
+LETTERS = Nominal("letter", ("a", "b"), "a")
+FEW_EDGES = (-1, 1, 2, 4)  # where an outcome has several numbers: many outcomes make it hard to choose an event
+
+
+def noise_pairs() -> Iterator[AuditPair]:
+    yield _count("count", "1")
+    yield _count("count-small-epsilon", "0.1", runs=25_000, rounds=80)
+    yield _count("count-large-epsilon", "5")
+    yield _count("count-tiny-epsilon", "0.01", distance=100, runs=20_000)
+    yield _count("count-by-opendp", "1", noise="opendp", runs=10_000)
+    yield _histogram()
+    yield _keys()
+    yield _cells_with_different_epsilons()
+    yield _where()
+    yield _composition()
+    yield _partition()
+    yield _parts()
+    yield _persons()
+    yield _models_as_keys()
+    yield _moments("sum", (1,), centred=False, value=100)
+    yield _moments("sum-of-an-outlier", (1,), centred=False, value=10**9)
+    yield _moments("mean", (0, 1), centred=True, value=100)
+    yield _moments("variance", (0, 1, 2), centred=True, value=100)
+    yield _small_grid()
+
+
+def count_edges(exact: int, epsilon: float, distance: int = 1) -> tuple[int, ...]:
+    """Edges in steps of the noise's scale, with one where the larger table's count lies: more would blur the event."""
+    step = max(distance // 4, round(1 / epsilon), 1)
+    reach = max(round(4 / epsilon / step), 4)
+    return tuple(exact + distance + step * place for place in range(-reach - distance // step, reach + 1))
+
+
+def _count(
+    name: str, epsilon: str, *, distance: int = 1, noise: str = "exact", runs: int = 20_000, rounds: int = ROUNDS
+) -> AuditPair:
+    buckets = Buckets(count_edges(1, float(epsilon), distance))
+    scale = 1 / float(epsilon)
+    group = (
+        f"{distance} rows more, since epsilon-DP says distance times epsilon for a group" if distance > 1 else "one row more"
+    )
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        return list(buckets.of([count for (count,) in answers(private, Count(), epsilon)]))
+
+    return AuditPair(
+        name,
+        (COUNT, CELL, ATTRIBUTE, NOISE if noise == "exact" else "dpmine.kernel.opendp_noise.OpenDPNoise"),
+        f"A count moves by its whole sensitivity with every row: {group}.",
+        epsilon,
+        copied_schema(COPIES, LETTERS),
+        ([{"letter": "a"}], [{"letter": "a"}] * (1 + distance)),
+        ask,
+        laws=(buckets.law(1, scale), buckets.law(1 + distance, scale)),
+        distance=distance,
+        noise=noise,
+        needs="opendp" if noise == "opendp" else None,
+        runs=runs,
+        rounds=rounds,
+        tight=True,
+    )
+
+
+def _histogram() -> AuditPair:
+    buckets = Buckets(FEW_EDGES)
+    around = buckets.law(0, 1.0)
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        counts = answers(private, Histogram((AttributeKey("letter"),)), 1)
+        return _tuples(buckets, counts)
+
+    return AuditPair(
+        "histogram",
+        (HISTOGRAM, NOISE, ATTRIBUTE),
+        "The row falls into the last bin; both bins are the outcome, so that noise which two bins share shows.",
+        "1",
+        copied_schema(COPIES, LETTERS),
+        ([{"letter": "b"}], [{"letter": "b"}] * 2),
+        ask,
+        laws=(independent(around, buckets.law(1, 1.0)), independent(around, buckets.law(2, 1.0))),
+        tight=True,
+    )
+
+
+def _keys() -> AuditPair:
+    keys = (
+        Bins("size", ("5",)),
+        Groups("letter", (Group("b", ("b",)),), rest="others"),
+        Test(col("size") >= 7),
+    )
+    buckets = Buckets((0, 1, 2))
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        table = np.array(answers(private, Histogram(keys), 1)).reshape(-1, 2, 2, 2)
+        counts = table[:, 1, 0, 1], table[:, 0, 0, 0]  # the row's own cell (size >= 5, b, size >= 7), and another
+        return list(zip(*(buckets.of(column.tolist()) for column in counts), strict=True))
+
+    return AuditPair(
+        "histogram-by-derived-keys",
+        (HISTOGRAM, "dpmine.expressions.Bins", "dpmine.expressions.Groups", "dpmine.expressions.Test"),
+        "A row has one label under every key, so exactly one combination gains one.",
+        "1",
+        copied_schema(200, LETTERS, Numeric("size", Decimal(0), Decimal(9), Decimal(1), Decimal(0))),
+        ([{"letter": "b", "size": 8}], [{"letter": "b", "size": 8}] * 2),
+        ask,
+        laws=(
+            independent(buckets.law(1, 1.0), buckets.law(0, 1.0)),
+            independent(buckets.law(2, 1.0), buckets.law(0, 1.0)),
+        ),
+        tight=True,
+        runs=10_000,
+    )
+
+
+def _cells_with_different_epsilons() -> AuditPair:
+    buckets = Buckets(FEW_EDGES)
+    copies = 100
+    both = Split(AttributeKey("letter"), (LEAF, LEAF))
+    rules = Split(AttributeKey(COPY), (both,) * copies)
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        numbers = np.array(answers(private, Count(), ["0.5", "1"] * copies, rules)).reshape(-1, 2)
+        return _tuples(buckets, numbers.tolist())
+
+    return AuditPair(
+        "cells-with-different-epsilons",
+        (COUNT, CELL, NOISE),
+        "The row lies in the cell with the larger epsilon, which is what the partition costs.",
+        "1",
+        copied_schema(copies, LETTERS),
+        ([{"letter": "b"}], [{"letter": "b"}] * 2),
+        ask,
+        laws=(
+            independent(buckets.law(0, 2.0), buckets.law(1, 1.0)),
+            independent(buckets.law(0, 2.0), buckets.law(2, 1.0)),
+        ),
+        tight=True,
+        runs=5_000,
+    )
+
+
+def _where() -> AuditPair:
+    buckets = Buckets(FEW_EDGES)
+    wide = buckets.law(0, 2.0), buckets.law(1, 2.0)
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        others = answers(private.where(col("letter") == "a"), Count(), "0.5")
+        everyone = answers(private, Count(), "0.5")
+        return _tuples(buckets, [(one, all_) for (one,), (all_,) in zip(others, everyone, strict=True)])
+
+    return AuditPair(
+        "where",
+        ("dpmine.queries.Where", COUNT, NOISE),
+        "The row is in the table and not in the view, so noise that two queries share cancels in their difference.",
+        "1",
+        copied_schema(COPIES, LETTERS),
+        ([], [{"letter": "b"}]),
+        ask,
+        laws=(independent(wide[0], wide[0]), independent(wide[0], wide[1])),
+        runs=8_000,
+    )
+
+
+def _composition() -> AuditPair:
+    buckets = Buckets(FEW_EDGES)
+    law = [buckets.law(exact, 2.0) for exact in (1, 2)]
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        inside = answers(private.where(col("letter") == "b"), Count(), "0.5")
+        everyone = answers(private, Count(), "0.5")
+        return _tuples(buckets, [(one, all_) for (one,), (all_,) in zip(inside, everyone, strict=True)])
+
+    return AuditPair(
+        "composition",
+        ("dpmine.queries.Where", COUNT, NOISE),
+        "Both queries see the row, so their epsilons add up to the whole claim.",
+        "1",
+        copied_schema(COPIES, LETTERS),
+        ([{"letter": "b"}], [{"letter": "b"}] * 2),
+        ask,
+        laws=(independent(law[0], law[0]), independent(law[1], law[1])),
+        tight=True,
+        runs=10_000,
+    )
+
+
+def _partition() -> AuditPair:
+    buckets = Buckets(FEW_EDGES)
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        views = private.partition("letter")
+        counts = [answers(view, Count(), 1) for view in views.values()]
+        return _tuples(buckets, [(one, other) for (one,), (other,) in zip(*counts, strict=True)])
+
+    law = [buckets.law(exact, 1.0) for exact in (0, 1, 2)]
+    return AuditPair(
+        "partition",
+        (CELL, COUNT, NOISE),
+        "The views are disjoint: the row moves one of the two counts, and both cost epsilon once.",
+        "1",
+        copied_schema(COPIES, LETTERS),
+        ([{"letter": "b"}], [{"letter": "b"}] * 2),
+        ask,
+        laws=(independent(law[0], law[1]), independent(law[0], law[2])),
+        tight=True,
+        runs=10_000,
+    )
+
+
+def _parts() -> AuditPair:
+    """Rows c alternate with rows b; a row a is put in front of them."""
+    key = Part("audit", (1, 1))
+    letters = Nominal("letter", ("a", "b", "c"), "a")
+    at_least_one, several = Buckets((1,)), Buckets((3,))
+    crowd = [{"letter": letter} for _ in range(6) for letter in ("b", "c")]
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        outcomes: list[list[int]] = []
+        for view in private.partition(key).values():
+            counts = np.array(answers(view, Histogram((AttributeKey("letter"),)), 1))
+            outcomes += [at_least_one.of(counts[:, 0].tolist()), several.of(counts[:, 2].tolist())]
+        return list(zip(*outcomes, strict=True))
+
+    return AuditPair(
+        "keyed-hash-parts",
+        ("dpmine.expressions.Part", CELL, HISTOGRAM, NOISE),
+        "The row is inserted in front of rows of two kinds in turn: parts by row position would swap them all.",
+        "1",
+        copied_schema(COPIES, letters),
+        (crowd, [{"letter": "a"}, *crowd]),
+        ask,
+        asks=1,
+        runs=8_000,
+    )
+
+
+def _persons() -> AuditPair:
+    buckets = Buckets(count_edges(1, 0.5, 3))
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        return list(buckets.of([count for (count,) in answers(private, Count(), "0.5")]))
+
+    extra = [{"letter": "b", "who": "new"}] * 5
+    return AuditPair(
+        "persons-with-several-rows",
+        (COUNT, NOISE, "dpmine.schema.Unit"),
+        "The new person owns five rows, of which three count: a query at 0.5 costs 1.5.",
+        "1.5",
+        copied_schema(500, LETTERS, unit=Unit("who", 3)),
+        ([{"letter": "a", "who": "old"}], [{"letter": "a", "who": "old"}, *extra]),
+        ask,
+        laws=(buckets.law(1, 2.0), buckets.law(4, 2.0)),
+        tight=True,
+        runs=12_000,
+    )
+
+
+def _models_as_keys() -> AuditPair:
+    tree = ScoreSplit(AttributeKey("letter"), (ScoreLeaf((900, 100)), ScoreLeaf((200, 800))))
+    keys = Predicted((tree,), ("no", "yes")), ScoreBands((tree,), 1, (500,))
+    buckets = Buckets((0, 1, 2))
+    ill = Nominal("ill", ("no", "yes"), "no")
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        counts = np.array(answers(private, Histogram((*keys, AttributeKey("ill"))), 1)).reshape(-1, 2, 2, 2)
+        columns = counts[:, 1, 1, 1], counts[:, 0, 0, 0]
+        return list(zip(*(buckets.of(column.tolist()) for column in columns), strict=True))
+
+    row = {"letter": "b", "ill": "yes"}
+    around = buckets.law(0, 1.0)
+    return AuditPair(
+        "models-as-keys",
+        ("dpmine.model_keys.Predicted", "dpmine.model_keys.ScoreBands", HISTOGRAM, NOISE),
+        "A model gives a row one label and one band, so one combination gains one.",
+        "1",
+        copied_schema(500, LETTERS, ill, class_attribute="ill"),
+        ([row], [row] * 2),
+        ask,
+        laws=(independent(buckets.law(1, 1.0), around), independent(buckets.law(2, 1.0), around)),
+        tight=True,
+        runs=10_000,
+    )
+
+
+def _moments(name: str, powers: tuple[int, ...], *, centred: bool, value: int) -> AuditPair:
+    """A row at the bound, or far outside it: either way the sums move by all that clamping allows."""
+    size = Numeric("size", Decimal(-50), Decimal(100), Decimal(1), Decimal(0))
+    grid = ValueGrid.of(size, centred=centred)
+    middle = int(grid.centre)
+    exact = [(-middle) ** power for power in powers]  # of one row whose value is 0
+    moves = [(100 - middle) ** power for power in powers]
+    epsilon = len(powers)
+    scales = [
+        grid.sensitivity(power) * 10**9 / share
+        for power, share in zip(powers, shares(epsilon * 10**9, epsilon), strict=True)
+    ]
+    fine = len(powers) == 1
+    edges = [_sum_edges(base, move, fine) for base, move in zip(exact, moves, strict=True)]
+    buckets = [Buckets(listed) for listed in edges]
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        columns = zip(*answers(private, Moments("size", powers, centred), epsilon), strict=True)
+        return list(zip(*(one.of(list(column)) for one, column in zip(buckets, columns, strict=True)), strict=True))
+
+    laws = tuple(
+        independent(
+            *(
+                one.law(base + rows * move, scale)
+                for one, base, move, scale in zip(buckets, exact, moves, scales, strict=True)
+            )
+        )
+        for rows in (0, 1)
+    )
+    return AuditPair(
+        name,
+        ("dpmine.queries.Moments", NOISE),
+        "The new value lies at the bound that is farther from the middle"
+        if value == 100
+        else "The new value lies far outside the bounds, where only clamping keeps it from moving the sum by more",
+        str(epsilon),
+        copied_schema(250, size),
+        ([{"size": 0}], [{"size": 0}, {"size": value}]),
+        ask,
+        laws=(laws[0], laws[1]),
+        tight=True,
+        runs=6_000 // len(powers),
+    )
+
+
+def _sum_edges(base: int, move: int, fine: bool) -> tuple[int, ...]:
+    if not fine:
+        return base + 1, base + move
+    return tuple(base + move * place // 4 for place in range(-12, 21))
+
+
+def _small_grid() -> AuditPair:
+    buckets = Buckets(tuple(range(-8, 14, 2)))
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        return list(buckets.of([total for (total,) in answers(private, Moments("size", (1,), centred=False), 1)]))
+
+    return AuditPair(
+        "sum-on-a-small-grid",
+        ("dpmine.queries.Moments", NOISE),
+        "With values 0, 1 and 2 the sensitivity is 2, and one too few is half of it.",
+        "1",
+        copied_schema(250, Numeric("size", Decimal(0), Decimal(2), Decimal(1), Decimal(0))),
+        ([], [{"size": 2}]),
+        ask,
+        laws=(buckets.law(0, 2.0), buckets.law(2, 2.0)),
+        tight=True,
+        runs=6_000,
+    )
+
+
+def _tuples(buckets: Buckets, rows: Sequence[Sequence[int]]) -> list[Outcome]:
+    return [
+        tuple(places) for places in np.array(buckets.of(np.array(rows).ravel().tolist())).reshape(len(rows), -1).tolist()
+    ]
