@@ -26,7 +26,7 @@ check: lint test
 
 # The slow tests too: many more crashes, races and draws.
 check-all: lint .venv/.installed
-	$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
+	DPMINE_EXPLORE=1 $(BIN)/python -m pytest -n 2 -m 'slow or not slow'
 
 format: .venv/.installed
 	$(BIN)/ruff format .

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("dpmine", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile(
+    "dpmine",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+    # The same examples every time, so that a change is judged by itself; `make check-all` looks for new ones.
+    derandomize="DPMINE_EXPLORE" not in os.environ,
+)
 settings.load_profile("dpmine")
 
 

@@ -339,3 +339,10 @@ def test_wrong_requests_are_refused():
         tree_text(small(), ("a", "b", "c"), SCHEMA)
     with pytest.raises(RequestError, match="'max_depth' parameter must be 0 or more"):
         tree_svg(small(), CLASSES, SCHEMA, max_depth=-1)
+
+
+def test_a_group_of_no_values_and_its_rest_have_words() -> None:
+    key = Groups("ward", (Group("none", ()),), rest="all")
+    schema = Schema("s", (Nominal("ward", ("north", "south"), "north"),), 100, None)
+    assert condition(key, 0, schema) == "ward is anything else"
+    assert condition(key, 1, schema) == "ward is anything"

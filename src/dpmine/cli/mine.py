@@ -40,7 +40,7 @@ ForestAlgorithm = Annotated[
 ]
 Depth = Annotated[int | None, typer.Option("--max-depth", help="How deep a tree may grow. Default: the algorithm's own.")]
 Score = Annotated[
-    str | None, typer.Option("--score", help="max, gini or infogain. Default: the algorithm's own.", metavar="SCORE")
+    str | None, typer.Option("--score", help="mixed, gini, max or infogain. Default: the algorithm's own.", metavar="SCORE")
 ]
 TreeCount = Annotated[int | None, typer.Option("--trees", help="How many trees, each on its own part of the rows.")]
 RowCount = Annotated[int | None, typer.Option("--rows", help="About how many rows. Default: the schema's bound.", min=1)]
@@ -183,9 +183,7 @@ def true_labels(table: Path, schema: Schema) -> Any:
 def plan_tree(
     schema: SchemaFile,
     epsilon: Budget,
-    rows: Annotated[
-        int | None, typer.Option("--rows", help="About how many rows. Default: the schema's bound.", min=1)
-    ] = None,
+    rows: RowCount = None,
     algorithm: TreeAlgorithm = "treeclassifier",
     max_depth: Depth = None,
     score: Score = None,
@@ -203,9 +201,7 @@ def plan_tree(
 def plan_forest(
     schema: SchemaFile,
     epsilon: Budget,
-    rows: Annotated[
-        int | None, typer.Option("--rows", help="About how many rows. Default: the schema's bound.", min=1)
-    ] = None,
+    rows: RowCount = None,
     algorithm: ForestAlgorithm = "greedy",
     trees: TreeCount = None,
     max_depth: Depth = None,

@@ -59,8 +59,8 @@ def _group_answer(key: Groups, number: int, schema: Schema, at_most: int) -> str
     left_out = _taxonomy_name(attribute, outside)
     if is_rest and left_out is not None:
         return f"not in {clean(left_out)}"
-    if not inside:
-        return "is anything else"
+    if not inside or not outside:
+        return "is anything else" if not inside else "is anything"
     if is_rest and len(outside) < len(inside):
         return _none_of(outside, at_most)
     return f"is {_one_of(inside, at_most)}"
