@@ -6,12 +6,10 @@ Rounds of other code are set aside, never mixed in: the fingerprint is a hash of
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
-from typing import Any
 
 from dpmine.audit.sampling import Drawn
-from dpmine.errors import DataError
+from dpmine.line_files import LineFile
 
 
 def source_fingerprint() -> str:
@@ -23,33 +21,16 @@ def source_fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-class RoundFile:
+class RoundFile(LineFile):
     """The rounds of one audit."""
 
-    def __init__(self, path: Path, fingerprint: str) -> None:
-        self._path = path
-        self._fingerprint = fingerprint
+    holds = "rounds"
 
     def read(self) -> list[Drawn]:
-        """The rounds so far. A last line that was torn by a crash is cut off, so that the next one starts clean."""
-        if not self._path.exists():
-            return []
-        stored = self._path.read_bytes()
-        whole = stored[: stored.rfind(b"\n") + 1]
-        if len(whole) < len(stored):
-            with self._path.open("rb+") as file:
-                file.truncate(len(whole))
         try:
-            lines: list[dict[str, Any]] = [json.loads(line) for line in whole.splitlines()]
-            others = {line["fingerprint"] for line in lines} - {self._fingerprint}
-            if others:
-                self._path.rename(self._path.with_name(f"{self._path.stem}.{sorted(others)[0]}.jsonl"))
-                return []
-            return [Drawn.from_form(line["round"]) for line in lines]
+            return [Drawn.from_form(line["round"]) for line in self.lines()]
         except (ValueError, KeyError, TypeError):
-            raise DataError(f"{str(self._path)!r} holds lines that are no rounds. Move it away and run again.") from None
+            raise self.damaged() from None
 
     def append(self, drawn: Drawn) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"fingerprint": self._fingerprint, "round": drawn.form()}) + "\n")
+        self.add({"round": drawn.form()})

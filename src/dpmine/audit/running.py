@@ -6,12 +6,8 @@ law is known two tests of fit. A mutant is judged by the same tests at the same 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +19,9 @@ from dpmine.audit.records import RoundFile, source_fingerprint
 from dpmine.audit.sampling import Drawn, Task, text_of, work
 from dpmine.errors import RequestError
 from dpmine.progress import Progress
+from dpmine.workers import worked
 
 WORKERS = 2  # more only when asked: others may need the machine
-AHEAD = 2  # tasks handed to each worker before it is done with the one before
-THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 TIGHT = 0.9  # of the claim, to be measured where a pair says that it can be
 
 
@@ -191,7 +186,7 @@ def run_audit(
     file = RoundFile(folder / "audit.jsonl", source_fingerprint()) if mode.full and folder is not None else None
     known = {drawn.task.key: drawn for drawn in (file.read() if file else [])}
     missing = [task for task in tasks if task.key not in known]
-    with _worked(missing, workers) as finished:
+    with worked(work, missing, workers, "An audit") as finished:
         for drawn in Progress("Audit", shown=progress).steps(finished, "rounds", total=len(missing)):
             known[drawn.task.key] = drawn
             if file:
@@ -226,49 +221,3 @@ def judge(pair: AuditPair, mutant: Mutant | None, rounds: Sequence[Drawn], failu
             for both, law in zip(zip(chosen_on, judged_on, strict=True), laws, strict=True)
         )
     return Finding(pair, mutant, bound, charged, fit, None, min(bound.runs), seconds, failure)
-
-
-# -- workers -----------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _worked(tasks: Sequence[Task], workers: int) -> Iterator[Iterator[Drawn]]:
-    """The rounds as they are finished; in this process where one worker is enough."""
-    if workers < 1:
-        raise RequestError(f"An audit needs at least 1 worker. Got {workers} instead.")
-    if workers == 1 or len(tasks) < 2:
-        yield map(work, tasks)
-        return
-    with _one_thread_each():
-        pool = ProcessPoolExecutor(min(workers, len(tasks)), mp_context=get_context("spawn"))
-        try:
-            yield _as_finished(pool, tasks, AHEAD * workers)
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _as_finished(pool: ProcessPoolExecutor, tasks: Sequence[Task], most: int) -> Iterator[Drawn]:
-    waiting: set[Future[Drawn]] = set()
-    for task in tasks:
-        waiting.add(pool.submit(work, task))
-        if len(waiting) >= most:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in done)
-    while waiting:
-        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-        yield from (future.result() for future in done)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Workers are as many as there should be threads, so libraries inside them must not start more."""
-    before = {name: os.environ.get(name) for name in THREAD_COUNTS}
-    os.environ.update(dict.fromkeys(THREAD_COUNTS, "1"))
-    try:
-        yield
-    finally:
-        for name, setting in before.items():
-            if setting is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = setting

@@ -274,7 +274,8 @@ def predict(
             raise DataError(f"There is no file {str(file)!r}.")
         if output.exists():
             raise RequestError(f"{str(output)!r} exists already. Choose another name or remove it first.")
-        labels, shares = loaded.predict(file), loaded.predict_proba(file)
+        shares = loaded.predict_proba(file)
+        labels = loaded.classes_[shares.argmax(axis=1)]
         with output.open("w", newline="", encoding="utf-8") as opened:
             writer = csv.writer(opened)
             writer.writerow(["predicted", *(f"probability {label}" for label in loaded.classes_)])

@@ -13,25 +13,22 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpmine.errors import RequestError
 from dpmine.progress import Progress
 from dpmine.reproduce.records import Record, RecordFile
+from dpmine.workers import worked
 
 if TYPE_CHECKING:
     from dpmine.reproduce.plots import Picture
     from dpmine.reproduce.significance import PairedComparison
 
 MOST_DEFAULT_WORKERS = 2  # more only when asked: others may need the machine
-AHEAD = 2  # scenes handed to each worker before it is done with the one before
-THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 Setting = str | int | float
 Point = Mapping[str, Setting]
@@ -200,7 +197,7 @@ def run(
     missing = [case for case in cases if case.key not in known]
     scenes = _by_scene(experiment, missing)
     bar = Progress(experiment.name, shown=progress)
-    with _worked(experiment, scenes, workers) as finished:
+    with worked(partial(work, experiment.generate, experiment.measure), scenes, workers, "An experiment") as finished:
         for fresh in bar.steps(finished, "samples", total=len(scenes)):
             for record in fresh:
                 file.append(record)
@@ -241,51 +238,6 @@ def _by_scene(experiment: Experiment, cases: Sequence[Case]) -> list[list[Case]]
     for group in listed:
         kinds.setdefault(experiment.together(group[0].scene), []).append(group)
     return [group for kind in kinds.values() for group in kind]
-
-
-@contextmanager
-def _worked(experiment: Experiment, scenes: list[list[Case]], workers: int) -> Iterator[Iterator[list[Record]]]:
-    """The records of each scene as they are finished; in this process where one worker is enough."""
-    if workers < 1:
-        raise RequestError(f"An experiment needs at least 1 worker. Got {workers} instead.")
-    if workers == 1 or len(scenes) < 2:
-        yield (work(experiment.generate, experiment.measure, cases) for cases in scenes)
-        return
-    with _one_thread_each():
-        pool = ProcessPoolExecutor(min(workers, len(scenes)), mp_context=get_context("spawn"))
-        try:
-            yield _as_finished(pool, experiment, scenes, AHEAD * workers)
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _as_finished(
-    pool: ProcessPoolExecutor, experiment: Experiment, scenes: list[list[Case]], most: int
-) -> Iterator[list[Record]]:
-    waiting: set[Future[list[Record]]] = set()
-    for cases in scenes:
-        waiting.add(pool.submit(work, experiment.generate, experiment.measure, cases))
-        if len(waiting) >= most:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in done)
-    while waiting:
-        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-        yield from (future.result() for future in done)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Workers are as many as there should be threads, so libraries inside them must not start more."""
-    before = {name: os.environ.get(name) for name in THREAD_COUNTS}
-    os.environ.update(dict.fromkeys(THREAD_COUNTS, "1"))
-    try:
-        yield
-    finally:
-        for name, setting in before.items():
-            if setting is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = setting
 
 
 def work(generate: Callable[[Scene], Any], measure: Callable[[Case, Any], Measures], cases: Sequence[Case]) -> list[Record]:
