@@ -61,6 +61,13 @@ class Recode(RowKey):
     runs: tuple[tuple[int, int], ...]
     size: int
 
+    def table(self, codes: int) -> list[int]:
+        """The key's value for every one of the attribute's codes."""
+        if not self.runs:
+            return list(range(codes))
+        ends = [*(first for first, _ in self.runs[1:]), codes]
+        return [item for (first, item), end in zip(self.runs, ends, strict=True) for _ in range(first, end)]
+
 
 @value("tested")
 class Tested(RowKey):
@@ -171,6 +178,18 @@ class Counts(RowQuestion):
         return math.prod(key.size for key in self.keys)
 
 
+@value("sparse-counts")
+class SparseCounts(RowQuestion):
+    """Row counts by the keys, where they reach the threshold after noise."""
+
+    keys: tuple[RowKey, ...]
+    at_least: int
+
+    @property
+    def bins(self) -> int:
+        return math.prod(key.size for key in self.keys)
+
+
 @value("power-sums")
 class PowerSums(RowQuestion):
     """Sums of (first + step * code)^power over the rows of each cell."""
@@ -238,6 +257,19 @@ class BySubset(RowSplits):
     @property
     def candidates(self) -> int:
         return len(self.subsets)
+
+
+@value("by-children")
+class ByChildren(RowSplits):
+    """One candidate: the rows with the codes of some child go to that child; other rows do not count."""
+
+    key: RowKey
+    children: tuple[tuple[int, ...], ...]
+    handicap: int
+
+    @property
+    def candidates(self) -> int:
+        return 1
 
 
 @value("whole")

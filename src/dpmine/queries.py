@@ -7,6 +7,7 @@ in the rule tree, so a finer rule tree nests inside a coarser one and the odomet
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ MOST_CELLS = 65_536
 MOST_STEPS = 100  # to a cell, in view and rules together: charges are nested as deep, and logs must stay readable
 MOST_KEYS = 4_096  # different keys in rules and question together
 MOST_HISTOGRAM_KEYS = 16
+MOST_SPARSE_KEYS = 128
+MOST_COMBINATIONS = 2**60  # of a sparse histogram, in all cells together
+MOST_PHANTOMS = 1_000_000  # combinations without rows that a sparse histogram may be expected to show
 MOST_FAMILIES = 4_096  # of candidate splits in a cell
 MOST_CANDIDATES = 200_000  # in a cell
 MOST_DIFFERENT_EPSILONS = 1_000
@@ -34,7 +38,7 @@ MOST_BONUS = MOST_ROWS  # of staying: no gain is larger
 MOST_MODELS = 1_000  # in one choice
 MECHANISMS = ("exponential", "permute-and-flip")
 CALIBRATIONS = ("monotone", "generic")
-SPLIT_SCORES = ("max", "gini", "infogain", "mixed")
+SPLIT_SCORES = ("max", "gini", "infogain", "mixed", "gain", "infogain-per-row")
 
 
 # -- where -----------------------------------------------------------------------------------------------------------
@@ -139,6 +143,38 @@ class Histogram(Question):
     def __post_init__(self) -> None:
         if not self.keys:
             raise RequestError("A histogram needs at least one key.")
+
+
+@value("sparse-histogram")
+class SparseHistogram(Question):
+    """Of a histogram with any number of combinations, the noisy counts that reach a public threshold.
+
+    In law it is the histogram with its smaller counts struck out, so it has the same L1 sensitivity 1; but combinations
+    without rows are never listed one by one, so there may be 10^18 of them.
+    """
+
+    keys: tuple[Key, ...]
+    at_least: int
+
+    def __post_init__(self) -> None:
+        if not self.keys:
+            raise RequestError("A histogram needs at least one key.")
+        if type(self.at_least) is not int or not 1 <= self.at_least <= MOST_ROWS:
+            raise RequestError(f"The threshold 'at_least' is a whole number from 1 to {MOST_ROWS}. Got {self.at_least}.")
+
+
+def phantoms(combinations: int, epsilon: Epsilon, at_least: int) -> float:
+    """How many combinations without rows are expected to reach the threshold by noise alone."""
+    rate = float(epsilon)
+    return combinations * math.exp(-rate * at_least) / (1 + math.exp(-rate))
+
+
+def threshold_for(combinations: int, epsilon: Epsilon, most_phantoms: float) -> int:
+    """The smallest threshold, from 1 on, that lets at most so many combinations without rows through, on average."""
+    rate = float(epsilon)
+    logarithm = math.log(combinations) - math.log1p(math.exp(-rate)) - math.log(most_phantoms)
+    lowest = max(math.floor(logarithm / rate) - 1, 1)
+    return next(level for level in itertools.count(lowest) if phantoms(combinations, epsilon, level) <= most_phantoms)
 
 
 @value("moments")
@@ -327,6 +363,32 @@ class Subsets(Splits):
         members = self.subsets[index]
         name = " or ".join(members)
         return Groups(self.attribute, (Group(name, members),), rest=f"not {name}")
+
+
+@value("specialise")
+class Specialise(Splits):
+    """One candidate: of the rows under one value of a generalised attribute, the split into the value's children.
+
+    `key` is the attribute's cut after the specialisation and `labels` are the children in it. Rows with another label do
+    not count, so that candidates of one choice are about different rows. `handicap` is a public number of units (rows) that
+    is taken off the score.
+    """
+
+    key: Key
+    labels: tuple[int, ...]
+    handicap: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.labels) < 2 or len(set(self.labels)) != len(self.labels):
+            raise RequestError("A specialisation has at least two different children.")
+        if type(self.handicap) is not int or not 0 <= self.handicap <= MOST_BONUS:
+            raise RequestError(f"A handicap is a whole number between 0 and {MOST_BONUS}. Got {self.handicap}.")
+
+    def size(self, schema: Schema) -> int:
+        return 1
+
+    def candidate(self, schema: Schema, index: int) -> Key:
+        return self.key
 
 
 @value("stay")

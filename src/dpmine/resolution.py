@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 
-from dpmine.epsilon import UNITS
+from dpmine.epsilon import UNITS, Epsilon
 from dpmine.errors import ExpressionError, RequestError
 from dpmine.expressions import (
     And,
@@ -36,6 +36,7 @@ from dpmine.plans import (
     BestRank,
     BestSplit,
     Branch,
+    ByChildren,
     ByLabel,
     BySubset,
     ByThreshold,
@@ -60,6 +61,7 @@ from dpmine.plans import (
     RowStep,
     RowTest,
     ScoreBranch,
+    SparseCounts,
     Tested,
     Whole,
     count_leaves,
@@ -67,11 +69,14 @@ from dpmine.plans import (
 from dpmine.queries import (
     MOST_CANDIDATES,
     MOST_CELLS,
+    MOST_COMBINATIONS,
     MOST_COUNTS,
     MOST_FAMILIES,
     MOST_HISTOGRAM_KEYS,
     MOST_KEYS,
     MOST_NUMBERS,
+    MOST_PHANTOMS,
+    MOST_SPARSE_KEYS,
     MOST_STEPS,
     Cell,
     ChooseLabel,
@@ -85,6 +90,8 @@ from dpmine.queries import (
     Query,
     Question,
     Rules,
+    SparseHistogram,
+    Specialise,
     Split,
     Splits,
     Stay,
@@ -92,6 +99,7 @@ from dpmine.queries import (
     Subsets,
     Thresholds,
     Where,
+    phantoms,
 )
 from dpmine.schema import Nominal, Numeric, Schema
 from dpmine.values import canonical
@@ -115,6 +123,8 @@ def resolve(query: Query, schema: Schema) -> Plan:
     _check_size(question, leaves)
     if isinstance(question, PowerSums):
         _check_scale(question, min(paid for paid in units if paid))
+    if isinstance(question, SparseCounts):
+        _check_phantoms(question, units)
     return Plan(Cells(steps, rules), question, units, schema.fingerprint)
 
 
@@ -137,6 +147,12 @@ def _check_size(question: RowQuestion, leaves: int) -> None:
         counts = leaves * question.bins
         if counts > MOST_NUMBERS:
             raise RequestError(f"This query asks for {counts} counts; one answer holds {MOST_NUMBERS}. Use coarser keys.")
+    elif isinstance(question, SparseCounts):
+        if len(question.keys) > MOST_SPARSE_KEYS:
+            raise RequestError(f"A sparse histogram may have at most {MOST_SPARSE_KEYS} keys.")
+        if leaves * question.bins > MOST_COMBINATIONS:
+            raise RequestError(f"A sparse histogram has at most {MOST_COMBINATIONS} combinations. Use coarser keys.")
+        return  # what it holds in memory follows from the rows, not from the combinations
     elif isinstance(question, (BestLabel, BestRank, PowerSums)):
         counts = leaves * question.key.size
     elif isinstance(question, BestModel):
@@ -151,6 +167,16 @@ def _check_size(question: RowQuestion, leaves: int) -> None:
         counts = question.target.size * max(leaves * sum(key.size for key in keys), min(leaves, CELLS_AT_ONCE) * most)
     if counts > MOST_COUNTS:
         raise RequestError(f"This query needs {counts} counts; at most {MOST_COUNTS} fit one query. Use coarser keys.")
+
+
+def _check_phantoms(question: SparseCounts, units: tuple[int, ...]) -> None:
+    """Refuse a threshold so low that noise alone would fill the answer."""
+    expected = sum(phantoms(question.bins, Epsilon(paid), question.at_least) for paid in units if paid)
+    if expected > MOST_PHANTOMS:
+        raise RequestError(
+            f"With {question.bins} combinations and a threshold of {question.at_least}, noise alone would show about "
+            f"{expected:.3g} of them; at most {MOST_PHANTOMS} fit one answer. Raise 'at_least', or use coarser keys."
+        )
 
 
 def _check_scale(question: PowerSums, units: int) -> None:
@@ -197,6 +223,8 @@ class _Resolver:
             return Counts(())
         if isinstance(question, Histogram):
             return Counts(tuple(self.key(key) for key in question.keys))
+        if isinstance(question, SparseHistogram):
+            return SparseCounts(tuple(self.key(key) for key in question.keys), question.at_least)
         if isinstance(question, Moments):
             return self.moments(question)
         if isinstance(question, Quantile):
@@ -244,6 +272,8 @@ class _Resolver:
     def family(self, family: Splits) -> RowSplits:
         if isinstance(family, Multiway):
             return ByLabel(self.key(family.key))
+        if isinstance(family, Specialise):
+            return self.specialisation(family)
         if isinstance(family, Thresholds):
             codes = family.codes(self._schema)
             return ByThreshold(self.key(AttributeKey(family.attribute)), codes.start, len(codes))
@@ -258,6 +288,19 @@ class _Resolver:
                 raise RequestError(f"A subset of {family.attribute!r} must leave something on both sides.")
             subsets.append(codes_of_members)
         return BySubset(self.key(AttributeKey(family.attribute)), tuple(subsets))
+
+    def specialisation(self, family: Specialise) -> ByChildren:
+        """Children as codes of the attribute itself, so that all specialisations of it read the same counts."""
+        cut = self.key(family.key)
+        if not isinstance(cut, Recode):
+            raise RequestError("A specialisation is of one attribute: give its cut as bins or groups.")
+        label_of_code = cut.table(self._schema.single(cut.attribute).size)
+        children = tuple(
+            tuple(code for code, found in enumerate(label_of_code) if found == label) for label in family.labels
+        )
+        if not all(children):
+            raise RequestError(f"A specialisation of {cut.attribute!r} has a child that holds no value.")
+        return ByChildren(self.key(AttributeKey(cut.attribute)), children, family.handicap)
 
 
 def resolve_key(key: Key, schema: Schema) -> RowKey:

@@ -127,6 +127,46 @@ class NoisyHistogram:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, eq=False)
+class NoisySparseHistogram:
+    """Noisy counts of the combinations of public labels that reach a threshold; all other counts are below it.
+
+    places        for each shown combination the label number of every key
+    combinations  how many there are in all, shown or not
+    """
+
+    titles: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    places: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    at_least: int
+    combinations: int
+    scale: Fraction
+    receipt: Receipt
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def items(self) -> Iterator[tuple[tuple[str, ...], int]]:
+        for place, count in zip(self.places.tolist(), self.counts.tolist(), strict=True):
+            yield tuple(known[i] for known, i in zip(self.labels, place, strict=True)), count
+
+    def to_dict(self) -> dict[tuple[str, ...], int]:
+        """Tuple of labels to noisy count, for the combinations shown."""
+        return dict(self.items())
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of the noise in each count, shown or not."""
+        return noise_deviation(self.scale)
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self)} of {self.combinations} combinations of {', '.join(self.titles)} with a noisy count of at least "
+            f"{self.at_least}, each +- {noise_half_width(self.scale, 0.95)} (95 %), epsilon {self.receipt.epsilon}"
+        )
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A number computed from noisy sums, with an interval that holds the clamped truth with the stated confidence.

@@ -37,6 +37,7 @@ from dpmine.queries import (
     Question,
     Reply,
     Rules,
+    SparseHistogram,
     Split,
     Splits,
     Thresholds,
@@ -44,6 +45,7 @@ from dpmine.queries import (
     Where,
     leaf_paths,
     shares,
+    threshold_for,
 )
 from dpmine.results import (
     ChosenLabel,
@@ -54,6 +56,7 @@ from dpmine.results import (
     NoisyCount,
     NoisyHistogram,
     NoisyMoments,
+    NoisySparseHistogram,
     Receipt,
     Stayed,
 )
@@ -66,6 +69,7 @@ Amounts = Amount | Sequence[Amount]
 Keyed = str | Column | Key | Predicate
 Chosen = ChosenLabel | ChosenSplit | Stayed
 CellCandidates = Keyed | Sequence[Keyed | Splits] | Sequence[Sequence[Keyed | Splits]]
+FEW_PHANTOMS = 1_000  # combinations without rows that a sparse histogram shows by default, about
 LOWEST, HIGHEST = "0.005", "0.995"
 
 
@@ -223,6 +227,51 @@ class PrivateTable:
             return self._executor.preview(query)
         return self._histograms_of(keys, self._executor.answer(query, key=request_key))
 
+    @overload
+    def sparse_histogram(
+        self,
+        *by: Keyed,
+        epsilon: Amount,
+        at_least: int | None = ...,
+        dry_run: Literal[False] = ...,
+        request_key: str | None = ...,
+    ) -> NoisySparseHistogram: ...
+    @overload
+    def sparse_histogram(
+        self, *by: Keyed, epsilon: Amount, at_least: int | None = ..., dry_run: Literal[True]
+    ) -> Preview: ...
+    def sparse_histogram(
+        self,
+        *by: Keyed,
+        epsilon: Amount,
+        at_least: int | None = None,
+        dry_run: bool = False,
+        request_key: str | None = None,
+    ) -> NoisySparseHistogram | Preview:
+        """The noisy counts that reach a public threshold, of as many combinations of labels as you like.
+
+        Combinations without rows get noise too, but are not listed one by one. By default `at_least` is the smallest
+        threshold that lets about 1,000 of them through by noise alone (1 where there are so few).
+        """
+        self._without_cells("sparse_histogram")
+        keys = tuple(key_of(item) for item in by)
+        labels = tuple(key.labels(self.schema) for key in keys)
+        combinations = math.prod(map(len, labels))
+        if at_least is None:
+            at_least = threshold_for(combinations, Epsilon.parse(epsilon), FEW_PHANTOMS)
+        query = self._query(SparseHistogram(keys, at_least), epsilon)
+        if dry_run:
+            return self._executor.preview(query)
+        reply = self._executor.answer(query, key=request_key)
+        numbers = np.array(reply.answer.numbers[0] or (), dtype=np.int64).reshape(-1, 2)
+        places = np.zeros((len(numbers), len(keys)), dtype=np.int64)
+        left = numbers[:, 0]
+        for place in range(len(keys) - 1, -1, -1):
+            left, places[:, place] = np.divmod(left, len(labels[place]))
+        titles = tuple(key.title for key in keys)
+        scale, receipt = reply.answer.scale(0), Receipt.of(reply, 0)
+        return NoisySparseHistogram(titles, labels, places, numbers[:, 1], at_least, combinations, scale, receipt)
+
     def crosstab(self, rows: Keyed, columns: Keyed, *, epsilon: Amount, request_key: str | None = None) -> NoisyHistogram:
         """The histogram by two keys; `to_frame(wide=True)` lays it out as a table."""
         return self.histogram(rows, columns, epsilon=epsilon, request_key=request_key)
@@ -331,7 +380,7 @@ class PrivateTable:
         among: Sequence[Keyed | Splits],
         *,
         epsilon: Amount,
-        score: Literal["max", "gini", "infogain", "mixed"],
+        score: Literal["max", "gini", "infogain", "mixed", "gain", "infogain-per-row"],
         mechanism: str | None = ...,
         calibration: str = ...,
         dry_run: Literal[False] = ...,
@@ -362,7 +411,7 @@ class PrivateTable:
         """Choose privately. For each cell: `choose_cells`.
 
         With score "count", `among` is one key, and the label that most rows have is the likeliest choice. With score
-        "max", "gini", "infogain" or "mixed", `among` lists columns (numeric ones stand for all their thresholds) or
+        such as "max", "gini" or "mixed", `among` lists columns (numeric ones stand for all their thresholds) or
         families of splits, and the choice is the split that best separates the class. The mechanism is permute-and-flip
         for labels and the exponential mechanism for splits unless stated; calibration "generic" is the papers' 2S.
         """

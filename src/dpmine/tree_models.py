@@ -119,10 +119,8 @@ def lookup(key: Key, schema: Schema) -> Lookup:
     """The label number of every code of the one column that a key reads."""
     recode = resolve_key(key, schema)
     assert isinstance(recode, Recode)
-    labels = np.arange(schema.single(recode.attribute).size, dtype=np.int64)
-    for start, label in recode.runs:
-        labels[start:] = label
-    return Lookup(recode.attribute, labels)
+    labels = recode.table(schema.single(recode.attribute).size)
+    return Lookup(recode.attribute, np.array(labels, dtype=np.int64))
 
 
 def labels_of(key: Key, rows: Mapping[str, Codes], schema: Schema) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.forking import leave_before_forks
-from dpmine.plans import Cells, RowKey
+from dpmine.plans import Branch, Cells, Recode, RowKey
 from dpmine.values import canonical
 
 Integers = NDArray[np.int64]
@@ -63,7 +63,20 @@ def cached_counts(
     *,
     keyed: bool = False,
 ) -> list[Integers]:
-    """The counts of every group, counting only those that are not known yet, in one pass."""
+    """The counts of every group, counting only those that are not known yet, in one pass.
+
+    Cells of one attribute's values need no pass of their own where that attribute is counted anyway.
+    """
+    by = _one_attribute(cells)
+    if by is not None and any(_reads(group, by) for group in groups):
+        within = [group for group in groups if _reads(group, by)]
+        others = [group for group in groups if not _reads(group, by)]
+        whole = Cells(cells.steps, None)
+        found_whole = cached_counts(cache, split_key, whole, within, count, keyed=keyed)
+        found_cells = cached_counts(cache, split_key, cells, others, count, keyed=keyed) if others else []
+        known = dict(zip(others, found_cells, strict=True))
+        known |= {group: _into_cells(by, group, counts[0]) for group, counts in zip(within, found_whole, strict=True)}
+        return [known[group] for group in groups]
     kind = f"counts {split_key.hex()} " if keyed else "counts"
     names = [cache_name(kind, cells, group, split_key) for group in groups]
     found: list[Integers | None] = [cache.get(name) for name in names]
@@ -74,6 +87,32 @@ def cached_counts(
             cache.put(names[place], counts, counts.nbytes)
             found[place] = counts
     return [counts for counts in found if counts is not None]
+
+
+def _one_attribute(cells: Cells) -> Recode | None:
+    """The key of cells that are the values of one key of one attribute, and nothing finer."""
+    rules = cells.rules
+    if isinstance(rules, Branch) and isinstance(rules.key, Recode) and all(child is None for child in rules.children):
+        return rules.key
+    return None
+
+
+def _reads(group: tuple[RowKey, ...], by: Recode) -> bool:
+    """Whether a group of keys tells the plain codes of the attribute that cells are made of."""
+    return any(_is_plain(key, by.attribute) for key in group)
+
+
+def _is_plain(key: RowKey, attribute: str) -> bool:
+    return isinstance(key, Recode) and key.attribute == attribute and not key.runs
+
+
+def _into_cells(by: Recode, group: tuple[RowKey, ...], counts: Integers) -> Integers:
+    """The counts of all rows, of shape [*key sizes], sorted into the cells that the group's own attribute decides."""
+    place = next(place for place, key in enumerate(group) if _is_plain(key, by.attribute))
+    label_of_code = np.array(by.table(group[place].size))
+    in_cell = label_of_code == np.arange(by.size)[:, None]
+    mask = in_cell.reshape((by.size, *(-1 if at == place else 1 for at in range(len(group)))))
+    return np.where(mask, counts, 0)
 
 
 def cache_name(kind: str, item: object, group: tuple[RowKey, ...], split_key: bytes) -> bytes:

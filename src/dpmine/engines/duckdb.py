@@ -85,7 +85,19 @@ class DuckDBEngine:
         """Refuse, before anything is charged, if the files are not those that were opened."""
         self._table.source.check_unchanged()
 
-    def _count(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
+    def occupied(self, cells: Cells, keys: tuple[RowKey, ...]) -> tuple[Integers, Integers]:
+        """The numbers of the combinations (cell, key values) that hold rows, rising, and how many rows each holds."""
+        counted, _, read = self._grouped(cells, [keys])
+        numbers = counted["cell"].astype(np.int64)
+        for key in keys:
+            numbers = numbers * key.size + counted[f"k{read.index(key)}"].astype(np.int64)
+        order = np.argsort(numbers)
+        return numbers[order], counted["n"][order].astype(np.int64)
+
+    def _grouped(
+        self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]
+    ) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.bool_]], list[RowKey]]:
+        """One row for each combination that occurs: its columns, which of them are empty there, and the keys they are of."""
         query = CountQuery(self._table.schema, self._split_key)
         select, keys = query.counts(cells, groups)
         unit = self._table.schema.unit
@@ -98,6 +110,10 @@ class DuckDBEngine:
         self._table.source.check_unchanged()
         counted = {name: np.ma.getdata(column) for name, column in rows.items()}
         empty = {name: np.ma.getmaskarray(column) for name, column in rows.items()}
+        return counted, empty, keys
+
+    def _count(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
+        counted, empty, keys = self._grouped(cells, groups)
         found = []
         for group in groups:
             names = [f"k{keys.index(key)}" for key in group]

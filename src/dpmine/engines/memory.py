@@ -42,6 +42,7 @@ from dpmine.plans import (
 )
 
 CHUNK = 65_536
+DENSE = 2**20  # combinations that are counted in an array; more are sorted
 
 Integers = NDArray[np.int64]
 Ids = NDArray[np.unsignedinteger]
@@ -70,6 +71,36 @@ class MemoryEngine:
     def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
         """For each group of keys the exact row counts, of shape [cells, *key sizes]."""
         return cached_counts(self._cache, self._split_key, cells, groups, self._count)
+
+    def occupied(self, cells: Cells, keys: tuple[RowKey, ...]) -> tuple[Integers, Integers]:
+        """The numbers of the combinations (cell, key values) that hold rows, rising, and how many rows each holds.
+
+        A combination's number has the cell as its first digit and the last key's value as its last.
+        """
+        cell_ids = self.cell_ids(cells)
+        columns = [self._column(key) for key in keys]
+        places = math.prod(key.size for key in keys) * cell_ids.bins
+        found: list[Integers] = []
+        counts: list[Integers] = []
+        dense = np.zeros(places if places <= DENSE else 0, dtype=np.int64)
+        for rows in self._chunks():
+            numbers = self._chunk_ids(cell_ids, rows).astype(np.int64)
+            for key, column in zip(keys, columns, strict=True):
+                numbers *= key.size
+                numbers += column.values(rows)
+            if dense.size:
+                dense += np.bincount(numbers, minlength=dense.size)
+            else:
+                chunk_numbers, chunk_counts = np.unique(numbers, return_counts=True)
+                found.append(chunk_numbers)
+                counts.append(chunk_counts)
+        if dense.size:
+            numbers = np.flatnonzero(dense)
+            totals = dense[numbers]
+        else:
+            numbers, totals = _added_up(found, counts)
+        inside = slice(0, np.searchsorted(numbers, places // cell_ids.bins * cell_ids.cells))
+        return numbers[inside], totals[inside]
 
     def ready(self) -> None:
         """Rows in memory do not change."""
@@ -304,6 +335,16 @@ def _combined(
     return combined
 
 
+def _added_up(numbers: list[Integers], counts: list[Integers]) -> tuple[Integers, Integers]:
+    """Counts of the same number added up, for rising numbers."""
+    if not numbers:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    together, place = np.unique(np.concatenate(numbers), return_inverse=True)
+    totals = np.zeros(len(together), dtype=np.int64)
+    np.add.at(totals, place, np.concatenate(counts))
+    return together, totals
+
+
 def _source_of(key: RowKey) -> RowKey:
     """What a row is looked up by: the plain codes of a recoded attribute, or the key itself."""
     return Recode(key.attribute, (), 0) if isinstance(key, Recode) else key
@@ -311,12 +352,7 @@ def _source_of(key: RowKey) -> RowKey:
 
 def _table_of(key: Recode, size: int) -> NDArray[np.unsignedinteger]:
     """The value of a recoding key for every code of its attribute."""
-    if not key.runs:
-        return np.arange(size, dtype=smallest_type(size))
-    table = np.zeros(size, dtype=smallest_type(key.size))
-    for first, item in key.runs:
-        table[first:] = item
-    return table
+    return np.array(key.table(size), dtype=smallest_type(key.size))
 
 
 def _codes_by_cell(

@@ -31,17 +31,20 @@ from dpmine.kernel.replay import DATASET
 from dpmine.kernel.scores import (
     RankScore,
     Score,
+    children_scores,
     multiway_scores,
     score_named,
     subset_scores,
     threshold_scores,
     whole_scores,
 )
+from dpmine.kernel.sparse import sparse_counts
 from dpmine.plans import (
     BestLabel,
     BestModel,
     BestRank,
     BestSplit,
+    ByChildren,
     ByLabel,
     BySubset,
     ByThreshold,
@@ -51,9 +54,10 @@ from dpmine.plans import (
     PowerSums,
     RowKey,
     RowSplits,
+    SparseCounts,
     Whole,
 )
-from dpmine.queries import Answer, Preview, Query, Reply, shares
+from dpmine.queries import Answer, Preview, Query, Reply, phantoms, shares
 from dpmine.resolution import CELLS_AT_ONCE, resolve
 from dpmine.schema import Schema
 from dpmine.values import from_text, to_text, value_hash
@@ -67,6 +71,10 @@ class Engine(Protocol):
 
     def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
         """For each group of keys the exact row counts, of shape [cells, *key sizes]."""
+        ...
+
+    def occupied(self, cells: Cells, keys: tuple[RowKey, ...]) -> tuple[Integers, Integers]:
+        """The numbers of the combinations (cell, key values) that hold rows, rising, and how many rows each holds."""
         ...
 
     def ready(self) -> None:
@@ -148,6 +156,8 @@ class Kernel:
         question = plan.question
         if isinstance(question, Counts):
             return Answer(self._noisy_counts(plan, question), epsilon, 1)
+        if isinstance(question, SparseCounts):
+            return Answer(self._sparse_counts(plan, question), epsilon, 1)
         if isinstance(question, PowerSums):
             return Answer(self._noisy_sums(plan, question), epsilon, max(question.sensitivities))
         if isinstance(question, BestRank):
@@ -172,6 +182,27 @@ class Kernel:
             noisy_counts = add_noise(exact_counts[asked], self._noise, noise_scale(1, Epsilon(units)))
             for cell, row in zip(asked, noisy_counts.tolist(), strict=True):
                 numbers[cell] = tuple(row)
+        return tuple(numbers)
+
+    def _sparse_counts(self, plan: Plan, question: SparseCounts) -> tuple[tuple[int, ...] | None, ...]:
+        """For each cell place, count, place, count, ... of what reaches the threshold."""
+        places, exact_counts = self._engine.occupied(plan.cells, question.keys)
+        numbers: list[tuple[int, ...] | None] = []
+        for cell, units in enumerate(plan.units):
+            if not units:
+                numbers.append(None)
+                continue
+            here = slice(*np.searchsorted(places, (cell * question.bins, (cell + 1) * question.bins)))
+            shown = sparse_counts(
+                self._entropy,
+                self._noise,
+                places[here] - cell * question.bins,
+                exact_counts[here],
+                question.bins,
+                scale=noise_scale(1, Epsilon(units)),
+                at_least=question.at_least,
+            )
+            numbers.append(tuple(np.stack(shown, axis=1).ravel().tolist()))
         return tuple(numbers)
 
     def _noisy_sums(self, plan: Plan, question: PowerSums) -> tuple[tuple[int, ...] | None, ...]:
@@ -271,6 +302,11 @@ class _BlockScores:
             whole = self._once(Whole, lambda: whole_scores(self._score, exact_counts))[cell]
             with_bonus: Integers = whole + family.bonus * self._score.unit
             return with_bonus
+        if isinstance(family, ByChildren):
+            name = (ByChildren, family.key, family.children)
+            children = self._once(name, lambda: children_scores(self._score, exact_counts, family.children))[cell]
+            with_handicap: Integers = children - family.handicap * self._score.unit
+            return with_handicap
         assert isinstance(family, BySubset)
         members = np.zeros((len(family.subsets), family.key.size), dtype=bool)
         for number, subset in enumerate(family.subsets):
@@ -310,6 +346,9 @@ def describe(plan: Plan) -> str:
         if not question.keys:
             return "count" + where
         return "histogram by " + ", ".join(_key_name(key) for key in question.keys) + where
+    if isinstance(question, SparseCounts):
+        by = ", ".join(_key_name(key) for key in question.keys)
+        return f"sparse histogram by {by}, from {question.at_least} on" + where
     if isinstance(question, PowerSums):
         names = {(1,): "sum", (0, 1): "mean", (0, 1, 2): "variance"}
         return f"{names[question.powers]} of {_key_name(question.key)}" + where
@@ -337,6 +376,12 @@ def expected_error(plan: Plan) -> str:
         each = "Each count" if question.keys or len(plan.units) > 1 else "The count"
         return (
             f"{each} will be off by {noise_deviation(scale):.3g} (standard deviation), within {width} in 95 % of the cases."
+        )
+    if isinstance(question, SparseCounts):
+        shown = sum(phantoms(question.bins, Epsilon(units), question.at_least) for units in plan.units if units)
+        return (
+            f"Each count shown will be off by {noise_deviation(noise_scale(1, smallest)):.3g} (standard deviation); about "
+            f"{shown:.3g} combinations without any row will be shown, and counts below {question.at_least} left out."
         )
     if isinstance(question, PowerSums):
         return _expected_error_of_sums(question, smallest)

@@ -1,14 +1,15 @@
 """Integer scores for private choices, each with its range R.
 
-A split sends rows to branches; its score is the sum over branches of a function of the branch's class counts. Adding
-a row changes one branch of each candidate, and every score here moves all candidates the same way (it is *monotone*),
-so its range R equals its sensitivity S. Scores are scaled to integers so that R is exact after rounding too:
-a scaled score divided by `unit` is the score of the papers.
+A split sends rows to branches. Most scores add up a function of each branch's class counts; adding a row changes one
+branch of each candidate and moves the scores of all candidates the same way (they are *monotone*), so the range R equals
+the sensitivity S. The two *gains*, which take off what the rows are worth unsplit, are not monotone: their R is 2S. Scores
+are scaled to integers so that R is exact after rounding too: a scaled score divided by `unit` is the score of the papers.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -22,20 +23,28 @@ SCALE_BITS = 20
 
 
 class Score:
-    """A function of class counts: `branch` maps [..., classes] to [...]."""
+    """A function of the class counts in the branches of a split."""
 
     name: str
     unit: int
     """One unit of the papers' score in our integers."""
     sensitivity: int
-    """By how much one row can move a candidate's integer score; the range R, since all move the same way."""
+    """By how much one row can move a candidate's integer score."""
+    monotone = True
+    """Whether a row moves the scores of all candidates the same way."""
+
+    def split(self, parts: Integers) -> Integers:
+        """[..., branches, classes] -> [...]: the score of a split into these branches."""
+        added: Integers = self.branch(parts).sum(axis=-1)
+        return added
 
     def branch(self, class_counts: Integers) -> Integers:
+        """[..., classes] -> [...]: what one branch adds, in scores that add up."""
         raise NotImplementedError
 
     def range(self, calibration: str) -> int:
-        """R: `monotone` uses that all candidates move the same way, `generic` is the papers' 2S."""
-        return self.sensitivity if calibration == "monotone" else 2 * self.sensitivity
+        """R: `monotone` uses that all candidates move the same way where they do, `generic` is the papers' 2S."""
+        return self.sensitivity if calibration == "monotone" and self.monotone else 2 * self.sensitivity
 
 
 class CountScore(Score):
@@ -145,27 +154,66 @@ class InfoGainScore(Score):
         return result
 
 
+class GainScore(Score):
+    """The rows that a split wins: the largest classes of its branches together, less the largest class of their union.
+
+    Adding a row raises the first by 0 or 1 and the second by 0 or 1, so it moves the gain by -1, 0 or 1. Candidates may be
+    about different rows (see `Specialise`), where one rises as another falls: S = 1 and R = 2.
+    """
+
+    name, unit, sensitivity, monotone = "gain", 1, 1, False
+
+    def split(self, parts: Integers) -> Integers:
+        largest = np.max(parts, axis=-1).astype(np.int64).sum(axis=-1)
+        gained: Integers = largest - np.max(parts.astype(np.int64).sum(axis=-2), axis=-1)
+        return gained
+
+
+class InfoGainPerRow(Score):
+    """The information gain in bits a row, as DiffGen scores it: the mutual information of branch and class.
+
+    One row moves it by at most 1 bit, either way and whatever the number of classes (docs/proofs.md): S = 1. Rounding to
+    2^-20 bits adds less than one step; the doubles behind it are off by less than 2^-38 bits. Hence S = 2^20 + 2 in steps.
+    """
+
+    name, unit, sensitivity, monotone = "infogain-per-row", 2**SCALE_BITS, 2**SCALE_BITS + 2, False
+
+    def split(self, parts: Integers) -> Integers:
+        counts = parts.astype(np.float64)
+        inside = _length_log(counts.sum(axis=-1)).sum(axis=-1) - _length_log(counts).sum(axis=(-2, -1))
+        together = counts.sum(axis=-2)
+        rows = together.sum(axis=-1)
+        outside = _length_log(rows) - _length_log(together).sum(axis=-1)
+        scaled = (outside - inside) / np.maximum(rows, 1) * self.unit
+        gained: Integers = np.maximum(np.rint(scaled), 0).astype(np.int64)
+        return gained
+
+
+def _length_log(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """t log2 t, 0 for 0."""
+    return counts * np.log2(np.maximum(counts, 1))
+
+
 @lru_cache(maxsize=64)
 def score_named(name: str, rows_at_most: int) -> Score:
     """The score of that name; only InfoGain needs the public bound on the number of rows."""
     if name == "infogain":
         return InfoGainScore(rows_at_most)
-    scores: dict[str, type[Score]] = {"count": CountScore, "max": MaxScore, "gini": GiniScore, "mixed": MixedScore}
-    if name not in scores:
-        raise RequestError(f"There is no score {name!r}.")
-    return scores[name]()
+    scores: tuple[type[Score], ...] = (CountScore, MaxScore, GiniScore, MixedScore, GainScore, InfoGainPerRow)
+    for score in scores:
+        if score.name == name:
+            return score()
+    raise RequestError(f"There is no score {name!r}.")
 
 
 def multiway_scores(score: Score, counts: Integers) -> Integers:
     """[cells, classes, labels] -> [cells, 1]: the split by every label."""
-    result: Integers = score.branch(np.moveaxis(counts, 1, 2)).sum(axis=1, keepdims=True)
-    return result
+    return score.split(np.moveaxis(counts, 1, 2))[:, None]
 
 
 def whole_scores(score: Score, counts: Integers) -> Integers:
     """[cells, classes, labels] -> [cells, 1]: no split at all."""
-    result: Integers = score.branch(counts.sum(axis=2))[:, None]
-    return result
+    return score.split(counts.sum(axis=2)[:, None, :])[:, None]
 
 
 def threshold_scores(score: Score, counts: Integers) -> Integers:
@@ -173,16 +221,20 @@ def threshold_scores(score: Score, counts: Integers) -> Integers:
     left = np.moveaxis(np.cumsum(counts, axis=2), 1, 2)
     total = left[:, -1:, :]
     left = left[:, :-1, :]
-    result: Integers = score.branch(left) + score.branch(total - left)
-    return result
+    return score.split(np.stack([left, total - left], axis=-2))
 
 
 def subset_scores(score: Score, counts: Integers, members: NDArray[np.bool_]) -> Integers:
     """[cells, classes, codes] and [subsets, codes] -> [cells, subsets]: each subset against the others."""
     left = np.einsum("klc,sc->ksl", counts, members.astype(np.int64))
     total = counts.sum(axis=2)[:, None, :]
-    result: Integers = score.branch(left) + score.branch(total - left)
-    return result
+    return score.split(np.stack([left, total - left], axis=-2))
+
+
+def children_scores(score: Score, counts: Integers, children: Sequence[Sequence[int]]) -> Integers:
+    """[cells, classes, codes] and the codes of each child -> [cells, 1]: rows with other codes do not count."""
+    parts = np.stack([counts[:, :, list(codes)].sum(axis=2) for codes in children], axis=1)
+    return score.split(parts)[:, None]
 
 
 @dataclass(frozen=True)
