@@ -26,6 +26,7 @@ from dpmine.mining.trees.diffp_c45 import DiffPC45
 from dpmine.mining.trees.diffp_id3 import DiffPID3
 from dpmine.mining.trees.sulq_id3 import SulqID3
 from dpmine.queries import Leaf, Split, Stay, Subsets, Thresholds, one_versus_rest
+from dpmine.release.diffgen import DiffGen
 from dpmine.renewal import Renewal
 from dpmine.schema import ItemList, Nominal, Numeric, Schema
 from dpmine.tables import PrivateTable
@@ -38,6 +39,7 @@ __all__ = [
     "BudgetError",
     "DataError",
     "DataSet",
+    "DiffGen",
     "DiffPC45",
     "DiffPID3",
     "DpmineError",

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from dpmine.errors import SchemaError
 from dpmine.frames import Source, open_source
-from dpmine.schema import MOST_ROWS, Attribute, ItemList, Nominal, Numeric, Schema
+from dpmine.schema import MOST_ROWS, Attribute, ItemList, Nominal, Numeric, Schema, TaxonomyNode
 
 MOST_DRAFTED_CATEGORIES = 100
 MOST_DRAFTED_POINTS = 128
 FEW_NUMBERS = 10  # a numeric column with at most this many whole values is drafted as nominal
 CLASS_NAMES = ("class", "target", "label", "outcome", "income", "diagnosis", "y")
 LIST_SEPARATOR = "|"
+FEW_CATEGORIES = 3  # so many, apart from `other`, are drafted without a taxonomy: there is little to generalise
+TAXONOMY_ROOT = "Any"
+WORD = re.compile(r"[^-_/.,;:()\s]+")
 
 
 def draft(table: Any, *, name: str | None = None) -> Schema:
@@ -31,11 +38,12 @@ def draft(table: Any, *, name: str | None = None) -> Schema:
             attributes.append(attribute)
     if not attributes:
         raise SchemaError("No column of this table can become an attribute: each has too many different texts.")
+    class_attribute = _class(attributes)
     return Schema(
         name=name or _name(table),
-        attributes=tuple(attributes),
+        attributes=tuple(item if item.name == class_attribute else _with_taxonomy(item) for item in attributes),
         rows_at_most=min(_round_up(max(source.rows, 1)), MOST_ROWS),
-        class_attribute=_class(attributes),
+        class_attribute=class_attribute,
         drop=tuple(drop),
         drafted=True,
     )
@@ -73,6 +81,67 @@ def _attribute(source: Source, column: str) -> Attribute | None:
     others = [text for text in distinct if text.lower() in ("other", "?", "unknown", "n/a")]
     other = others[0] if others else "other"
     return Nominal(column, tuple(distinct if others else [*distinct, other]), other)
+
+
+def _with_taxonomy(attribute: Attribute) -> Attribute:
+    if not isinstance(attribute, Nominal):
+        return attribute
+    return replace(attribute, taxonomy=taxonomy_by_names(attribute.categories, attribute.other))
+
+
+def taxonomy_by_names(categories: Iterable[str], other: str) -> TaxonomyNode | None:
+    """Categories grouped by the words that their names begin with; None where that gives no group.
+
+    It is a function of the set of names and is given nothing else. A grouping by how often categories occur, or by the
+    classes of their rows, would be learned from rows, and DiffGen takes the taxonomy for public.
+    """
+    named = sorted(set(categories) - {other})  # `other` also takes gaps and unknown values, so it belongs to no group
+    if len(named) <= FEW_CATEGORIES:
+        return None
+    groups = _groups(named)
+    if not groups:
+        return None
+    taken = {category.casefold() for category in (*named, other)}
+    root = _unused(TAXONOMY_ROOT, taken)
+    nodes = [TaxonomyNode(_unused(_shared_beginning(group), taken), tuple(map(TaxonomyNode, group))) for group in groups]
+    grouped = {category for group in groups for category in group}
+    alone = [category for category in (*named, other) if category not in grouped]
+    return TaxonomyNode(root, (*nodes, *map(TaxonomyNode, alone)))
+
+
+def _groups(named: Sequence[str]) -> list[list[str]]:
+    """Two or more names that go on with the same word, after the words with which all names begin."""
+    skipped = _shared_words(named)  # what all share tells none of them apart, and would put all below one node
+    groups: dict[str, list[str]] = {}
+    for name in named:
+        words = _words(name)[skipped:]
+        # A number in front is an amount, a rank, a range or a date: '10-14' and '10-19', '1st-4th'. It names no kind.
+        if words and words[0][0].isalpha():
+            groups.setdefault(words[0], []).append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _words(name: str) -> list[str]:
+    return [word.casefold() for word in WORD.findall(name)]
+
+
+def _shared_words(names: Iterable[str]) -> int:
+    places = zip(*map(_words, names), strict=False)
+    return sum(1 for _ in takewhile(lambda words: len(set(words)) == 1, places))
+
+
+def _shared_beginning(names: Sequence[str]) -> str:
+    """The words with which all these names begin, as the first of them writes them."""
+    words = list(WORD.finditer(names[0]))
+    return names[0][words[0].start() : words[_shared_words(names) - 1].end()]
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """A name for a node that no category and no other node has; it counts as taken from now on."""
+    while name.casefold() in taken:
+        name += " (all)"
+    taken.add(name.casefold())
+    return name
 
 
 def _finite(text: str) -> Decimal | None:

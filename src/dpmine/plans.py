@@ -272,6 +272,20 @@ class ByChildren(RowSplits):
         return 1
 
 
+@value("by-division")
+class ByDivision(RowSplits):
+    """Candidate i sends codes from first up to first + i to the left; codes outside first .. end - 1 do not count."""
+
+    key: RowKey
+    first: int
+    end: int
+    handicap: int
+
+    @property
+    def candidates(self) -> int:
+        return self.end - self.first - 1
+
+
 @value("whole")
 class Whole(RowSplits):
     """One candidate, which leaves the cell whole. `key` is any key of the choice: its counts add up to the cell's."""

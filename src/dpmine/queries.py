@@ -381,14 +381,45 @@ class Specialise(Splits):
     def __post_init__(self) -> None:
         if len(self.labels) < 2 or len(set(self.labels)) != len(self.labels):
             raise RequestError("A specialisation has at least two different children.")
-        if type(self.handicap) is not int or not 0 <= self.handicap <= MOST_BONUS:
-            raise RequestError(f"A handicap is a whole number between 0 and {MOST_BONUS}. Got {self.handicap}.")
+        _check_handicap(self.handicap)
 
     def size(self, schema: Schema) -> int:
         return 1
 
     def candidate(self, schema: Schema, index: int) -> Key:
         return self.key
+
+
+@value("divide")
+class Divide(Splits):
+    """Two-way splits of one interval of a numeric attribute, from grid point `first` to `last`, at every point inside it.
+
+    Like `Specialise`, of all points at once: rows outside the interval do not count.
+    """
+
+    attribute: str
+    first: str
+    last: str
+    handicap: int = 0
+
+    def __post_init__(self) -> None:
+        _check_handicap(self.handicap)
+
+    def codes(self, schema: Schema) -> range:
+        """The codes of the interval; a candidate at code c sends the codes below c to the left."""
+        attribute = schema.single(self.attribute)
+        if not isinstance(attribute, Numeric):
+            raise RequestError(f"{self.attribute!r} is not numeric, so it cannot be divided.")
+        ends = [attribute.floor_code(attribute.number(text)) for text in (self.first, self.last)]
+        if ends[0] >= ends[1]:
+            raise RequestError(f"An interval of {self.attribute!r} needs at least two grid points to be divided.")
+        return range(ends[0], ends[1] + 1)
+
+    def size(self, schema: Schema) -> int:
+        return len(self.codes(schema)) - 1
+
+    def candidate(self, schema: Schema, index: int) -> Key:
+        return Bins(self.attribute, (schema.single(self.attribute).label(self.codes(schema)[index + 1]),))
 
 
 @value("stay")
@@ -409,6 +440,11 @@ class Stay(Splits):
 
     def candidate(self, schema: Schema, index: int) -> None:
         return None
+
+
+def _check_handicap(handicap: int) -> None:
+    if type(handicap) is not int or not 0 <= handicap <= MOST_BONUS:
+        raise RequestError(f"A handicap is a whole number between 0 and {MOST_BONUS}. Got {handicap}.")
 
 
 def one_versus_rest(schema: Schema, name: str) -> Subsets:

@@ -37,6 +37,7 @@ from dpmine.plans import (
     BestSplit,
     Branch,
     ByChildren,
+    ByDivision,
     ByLabel,
     BySubset,
     ByThreshold,
@@ -83,6 +84,7 @@ from dpmine.queries import (
     ChooseModel,
     ChooseSplit,
     Count,
+    Divide,
     Histogram,
     Moments,
     Multiway,
@@ -274,6 +276,9 @@ class _Resolver:
             return ByLabel(self.key(family.key))
         if isinstance(family, Specialise):
             return self.specialisation(family)
+        if isinstance(family, Divide):
+            codes = family.codes(self._schema)
+            return ByDivision(self.key(AttributeKey(family.attribute)), codes.start, codes.stop, family.handicap)
         if isinstance(family, Thresholds):
             codes = family.codes(self._schema)
             return ByThreshold(self.key(AttributeKey(family.attribute)), codes.start, len(codes))

@@ -384,8 +384,15 @@ class Schema:
             form["drop"] = list(self.drop)
         if self.drafted:
             form["drafted"] = True
-        form["attributes"] = {attribute.name: _tidy(attribute.form()) for attribute in self.attributes}
-        return _draft_warning(self.drafted) + tomli_w.dumps(form)
+        parts = [_draft_warning(self), tomli_w.dumps(form)]
+        for attribute in self.attributes:
+            table = _tidy(attribute.form())
+            taxonomy = table.pop("taxonomy", None)
+            parts.append("\n" + tomli_w.dumps({"attributes": {attribute.name: table}}))
+            if taxonomy is not None:  # written apart from its attribute, so that a comment can stand above it
+                parts.append("\n" + (_TAXONOMY_REMINDER if self.drafted else ""))
+                parts.append(tomli_w.dumps({"attributes": {attribute.name: {"taxonomy": taxonomy}}}))
+        return "".join(parts)
 
     @classmethod
     def draft(cls, source: Any, *, name: str | None = None) -> Schema:
@@ -395,13 +402,25 @@ class Schema:
         return draft(source, name=name)
 
 
-def _draft_warning(drafted: bool) -> str:
-    if not drafted:
+_TAXONOMY_WARNING = (
+    "#\n"
+    "# Taxonomies are proposals, made from the categories' names alone: names that begin with the same words form a group.\n"
+    "# Correct each by public knowledge, such as an official classification, or delete it; NAME = [] stands in no group.\n"
+    "# Never group categories because they behave alike in the rows: that would reveal rows outside the budget.\n"
+)
+_TAXONOMY_REMINDER = "# Proposed from names alone. Correct it by public knowledge, never by what the rows show.\n"
+
+
+def _draft_warning(schema: Schema) -> str:
+    if not schema.drafted:
         return ""
+    has_taxonomies = any(isinstance(item, Nominal) and item.taxonomy is not None for item in schema.attributes)
     return (
         "# DRAFT. This file was proposed by looking at the data: bounds, categories, grid and size may reveal rows.\n"
         "# Replace each by what is publicly known about such tables, then delete the line 'drafted = true'.\n"
-        "# As long as it stays, every statement says that the schema was read from the data outside the budget.\n\n"
+        "# As long as it stays, every statement says that the schema was read from the data outside the budget.\n"
+        + (_TAXONOMY_WARNING if has_taxonomies else "")
+        + "\n"
     )
 
 

@@ -94,6 +94,60 @@ def test_a_check_reports_true_counts_to_the_owner(hospital: Hospital) -> None:
     assert form["unread_columns"] == ["patient_id"]
 
 
+COLOURS = """
+name = "colours"
+rows_at_most = 10
+class = "mood"
+[attributes.paint]
+kind = "nominal"
+categories = ["red [1]", "red:cat:", "blue\\n", "other"]
+[attributes.paint.taxonomy.Any]
+red = ["red [1]", "red:cat:"]
+"blue\\n" = []
+other = []
+[attributes.ward]
+kind = "nominal"
+categories = ["north", "south"]
+[attributes.mood]
+kind = "nominal"
+categories = ["good", "bad"]
+"""
+SHOWN = """\
+Taxonomies of colours
+
+paint
+  Any (4 categories)
+    red (2 categories)
+      red [1]
+      red:cat:
+    blue\N{SPACE}
+    other
+
+No taxonomy, so every category stands right below the root:
+  ward (2 categories)
+"""
+
+
+def test_taxonomies_are_shown_as_indented_text(tmp_path: Path) -> None:
+    file = tmp_path / "colours.toml"
+    file.write_text(COLOURS)
+    assert done("schema", "show", file) == SHOWN
+    assert done_json("schema", "show", file) == {
+        "name": "colours",
+        "drafted": False,
+        "taxonomies": {"paint": {"Any": {"red": ["red [1]", "red:cat:"], "blue\n": [], "other": []}}, "ward": None},
+    }
+    file.write_text("drafted = true\n" + COLOURS)
+    assert done("schema", "show", file).startswith("Taxonomies of colours (a draft: correct each by public knowledge)\n")
+
+
+def test_a_draft_is_printed_letter_by_letter(tmp_path: Path) -> None:
+    names = [":cat:", "[bold]x", "red [/]", "red \\[b]", "a"]
+    pd.DataFrame({"paint": names}).to_csv(tmp_path / "paints.csv", index=False)
+    printed = run("schema", "draft", tmp_path / "paints.csv").stdout
+    assert printed == Schema.draft(tmp_path / "paints.csv").to_toml()
+
+
 # -- budget ------------------------------------------------------------------------------------------------------------
 
 
@@ -303,7 +357,7 @@ def example_of(path: tuple[str, ...]) -> str:
 
 def test_the_commands_are_those_of_the_design() -> None:
     assert {" ".join(path) for path in COMMANDS} >= {
-        *("demo", "schema draft", "schema check", "query count", "query histogram", "query choose"),
+        *("demo", "schema draft", "schema check", "schema show", "query count", "query histogram", "query choose"),
         *(f"budget {name}" for name in ("init", "grant", "revoke", "show", "statement", "verify")),
         *("mine tree", "mine forest", "plan tree", "plan forest", "show", "predict"),
     }

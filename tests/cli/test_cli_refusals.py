@@ -149,6 +149,7 @@ def test_a_wrong_schema_file_is_refused_by_every_command(hospital: Hospital, con
         ["budget", "grant", hospital.data, "alice", "--epsilon", "2", "--schema", wrong],
         ["budget", "show", hospital.data, "--schema", wrong],
         ["schema", "check", hospital.data, wrong],
+        ["schema", "show", wrong],
     ):
         assert words in refused(*command)
 

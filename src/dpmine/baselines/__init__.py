@@ -6,5 +6,6 @@ A tree fitted here shows exact counts of the rows it was fitted on. Use it on pu
 from dpmine.baselines.c45 import C45
 from dpmine.baselines.greedy import GreedyTree
 from dpmine.baselines.id3 import ID3
+from dpmine.baselines.tds import TDS
 
-__all__ = ["C45", "GreedyTree", "ID3"]
+__all__ = ["C45", "GreedyTree", "ID3", "TDS"]

@@ -226,7 +226,7 @@ class ReferenceTree:
     def fit_codes(self, rows: Mapping[str, Codes], classes: Codes, schema: Schema) -> Self:
         """Fit to encoded columns; `classes` are the codes of the class."""
         layout = Layout.of(schema)
-        _check_codes(layout, rows, classes)
+        check_codes(layout, rows, classes)
         chooser = self._chooser(layout)
         deepest = DEEPEST_TREE if self.max_depth is None else self.max_depth
         targets = classes.astype(np.intp)
@@ -271,7 +271,7 @@ class ReferenceTree:
         return root
 
 
-def _check_codes(layout: Layout, rows: Mapping[str, Codes], classes: Codes) -> None:
+def check_codes(layout: Layout, rows: Mapping[str, Codes], classes: Codes) -> None:
     """A code beyond its attribute would be counted for the next one, so look first."""
     target = layout.schema.require_class()
     for attribute in layout.attributes:

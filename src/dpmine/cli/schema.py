@@ -1,15 +1,19 @@
-"""`dpmine schema`: draft and check the public facts. Both look at the data, so both are for the owner."""
+"""`dpmine schema`: draft, check and show the public facts. Draft and check look at the data, so they are for the owner."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpmine.cli.shared import AsJson, Data, err, escaped, one_sentence_errors, out, print_json
+from dpmine.cli.shared import AsJson, Data, err, one_sentence_errors, out, print_json
 
-app = typer.Typer(help="Draft and check schemas (for owners: both look at the data).", no_args_is_help=True)
+if TYPE_CHECKING:
+    from dpmine.schema import Nominal, Schema, TaxonomyNode
+
+app = typer.Typer(help="Draft, check and show schemas (draft and check look at the data: for owners).", no_args_is_help=True)
+Facts = Annotated[Path, typer.Argument(help="The schema file.", metavar="SCHEMA")]
 
 
 @app.command()
@@ -38,7 +42,7 @@ def draft(
         if as_json:
             print_json({"toml": text, "out": str(output) if output else None, "looked_at_data": True})
         elif output is None:
-            out.print(escaped(text), end="")
+            _print_as_it_is(text)
         err.print(
             "[yellow]This draft was made by looking at the data.[/] Bounds, categories and size may reveal rows: replace "
             "each by what is publicly known, then delete the line 'drafted = true'."
@@ -48,7 +52,7 @@ def draft(
 @app.command()
 def check(
     file: Data,
-    schema: Annotated[Path, typer.Argument(help="The schema file.", metavar="SCHEMA")],
+    schema: Facts,
     as_json: AsJson = False,
 ) -> None:
     """Report which values the schema would clamp or send to 'other'. True counts: for the owner's eyes only.
@@ -63,4 +67,50 @@ def check(
         if as_json:
             print_json(report.form())
             return
-        out.print(escaped(str(report)))
+        _print_as_it_is(f"{report}\n")
+
+
+@app.command()
+def show(schema: Facts, as_json: AsJson = False) -> None:
+    """Show the taxonomies of a schema file as indented text. Reads no data.
+
+    Example: dpmine schema show patients.toml
+    """
+    from dpmine.schema import Nominal, Schema
+
+    with one_sentence_errors():
+        facts = Schema.load(schema)
+        nominal = [item for item in facts.attributes if isinstance(item, Nominal) and item.name != facts.class_attribute]
+        if as_json:
+            taxonomies = {item.name: item.form().get("taxonomy") for item in nominal}
+            print_json({"name": facts.name, "drafted": facts.drafted, "taxonomies": taxonomies})
+            return
+        _print_as_it_is("\n".join(_taxonomy_lines(facts, nominal)) + "\n")
+
+
+def _taxonomy_lines(facts: Schema, nominal: list[Nominal]) -> list[str]:
+    from dpmine.report.words import clean
+
+    lines = [f"Taxonomies of {facts.name}" + (" (a draft: correct each by public knowledge)" if facts.drafted else "")]
+    flat = []
+    for attribute in nominal:
+        if attribute.taxonomy is None:
+            flat.append(f"  {clean(attribute.name)} ({attribute.size} categories)")
+        else:
+            lines += ["", clean(attribute.name), *_indented(attribute.taxonomy, "  ")]
+    return [*lines, "", "No taxonomy, so every category stands right below the root:", *flat] if flat else lines
+
+
+def _indented(node: TaxonomyNode, indent: str) -> list[str]:
+    from dpmine.report.words import clean
+
+    size = f" ({len(node.leaves())} categories)" if node.children else ""
+    return [
+        f"{indent}{clean(node.name)}{size}",
+        *(line for child in node.children for line in _indented(child, indent + "  ")),
+    ]
+
+
+def _print_as_it_is(text: str) -> None:
+    """Names of categories are no markup and no codes of emoji: a draft must be read back as it was drafted."""
+    out.print(text, end="", markup=False, emoji=False)

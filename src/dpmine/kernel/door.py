@@ -45,6 +45,7 @@ from dpmine.plans import (
     BestRank,
     BestSplit,
     ByChildren,
+    ByDivision,
     ByLabel,
     BySubset,
     ByThreshold,
@@ -307,6 +308,12 @@ class _BlockScores:
             children = self._once(name, lambda: children_scores(self._score, exact_counts, family.children))[cell]
             with_handicap: Integers = children - family.handicap * self._score.unit
             return with_handicap
+        if isinstance(family, ByDivision):
+            interval = (ByDivision, family.key, family.first, family.end)
+            inside = exact_counts[:, :, family.first : family.end]
+            divided = self._once(interval, lambda: threshold_scores(self._score, inside))[cell]
+            handicapped: Integers = divided - family.handicap * self._score.unit
+            return handicapped
         assert isinstance(family, BySubset)
         members = np.zeros((len(family.subsets), family.key.size), dtype=bool)
         for number, subset in enumerate(family.subsets):

@@ -88,11 +88,11 @@ def _gaps(entropy: Entropy, size: int, rate: Fraction, at_least: int, most: int)
         unknown = 2.0**-63 / uniform  # what the bits after the 64th may change in log U
     low = np.maximum(logarithm * (1 - _RELATIVE) - unknown - _ABSOLUTE, 0) / decay
     high = (logarithm * (1 + _RELATIVE) + unknown + _ABSOLUTE) / decay
-    low, high = np.minimum(np.nan_to_num(low), most), np.minimum(high, most)
+    low, high = np.minimum(np.nan_to_num(low), 2.0 * most), np.minimum(high, 2.0 * most)  # `most` as a double may lie below
     gaps = np.floor(low).astype(np.int64)
     tops = np.floor(high).astype(np.int64)
     if rate * at_least >= _SURELY_RARE:  # `decay` is then only an upper bound
-        tops[low < most] = most
+        tops[gaps < most] = most
     for place in np.flatnonzero(gaps < tops):
         gaps[place] = _exact_gap(entropy, int(drawn[place]), int(gaps[place]), int(tops[place]), rate, at_least)
     return np.minimum(gaps, most)

@@ -1,0 +1,1 @@
+"""Tables that anyone may mine, bought once: `DiffGen` and `ContingencyTable` as published, `TreeRelease` is ours."""

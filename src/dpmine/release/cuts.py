@@ -1,0 +1,197 @@
+"""Cuts: how far each attribute is generalised.
+
+A cut holds exactly one value on every path from the root of a taxonomy to its categories, or the intervals that a numeric
+domain is divided into. It starts with one value for everything and is pushed down one specialisation at a time. Cuts are
+public: they follow from the schema and from private choices alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dpmine.expressions import Bins, Group, Groups, Key
+from dpmine.queries import Specialise
+from dpmine.schema import Nominal, Numeric, Schema, TaxonomyNode
+
+
+@dataclass(frozen=True)
+class CutValue:
+    """A value of a cut: its name and the attribute's codes that it stands for."""
+
+    name: str
+    codes: tuple[int, ...]
+
+
+class Cut:
+    """The cut of one attribute. Values are counted from 0 in the order of the domain."""
+
+    attribute: Nominal | Numeric
+
+    def __len__(self) -> int:
+        """The number of values."""
+        raise NotImplementedError
+
+    def key(self) -> Key | None:
+        """The cut as a key whose labels are its values, or None while one value stands for everything."""
+        raise NotImplementedError
+
+    def values(self) -> tuple[CutValue, ...]:
+        raise NotImplementedError
+
+    def candidates(self) -> list[int]:
+        """The values that can be specialised now."""
+        raise NotImplementedError
+
+    def children(self, value: int) -> int:
+        """How many values would take the place of this one."""
+        raise NotImplementedError
+
+    def specialised(self, value: int) -> Cut:
+        """The cut with a value replaced by its children."""
+        raise NotImplementedError
+
+    def candidate(self, value: int, handicap: int = 0) -> Specialise:
+        """The specialisation of a value, for a private choice."""
+        key = self.specialised(value).key()
+        assert key is not None
+        return Specialise(key, tuple(range(value, value + self.children(value))), handicap)
+
+
+@dataclass(frozen=True)
+class NominalCut(Cut):
+    """Nodes of a taxonomy, none above another; together they cover all categories."""
+
+    attribute: Nominal
+    nodes: tuple[TaxonomyNode, ...]
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def key(self) -> Key | None:
+        names = self._names()
+        *groups, last = (Group(name, node.leaves()) for name, node in zip(names, self.nodes, strict=True))
+        return Groups(self.attribute.name, tuple(groups), last.label) if groups else None
+
+    def values(self) -> tuple[CutValue, ...]:
+        codes = self.attribute.codes
+        return tuple(
+            CutValue(name, tuple(sorted(codes[leaf] for leaf in node.leaves())))
+            for name, node in zip(self._names(), self.nodes, strict=True)
+        )
+
+    def _names(self) -> list[str]:
+        """The nodes' names; where two are the same, each with its categories."""
+        names = [node.name for node in self.nodes]
+        return [
+            name if names.count(name) == 1 else f"{name} ({', '.join(node.leaves())})"
+            for name, node in zip(names, self.nodes, strict=True)
+        ]
+
+    def candidates(self) -> list[int]:
+        return [place for place, node in enumerate(self.nodes) if len(_children(node)) > 1]
+
+    def children(self, value: int) -> int:
+        return len(_children(self.nodes[value]))
+
+    def specialised(self, value: int) -> NominalCut:
+        before, node, after = self.nodes[:value], self.nodes[value], self.nodes[value + 1 :]
+        return replace(self, nodes=(*before, *_children(node), *after))
+
+
+@dataclass(frozen=True)
+class NumericCut(Cut):
+    """Intervals of a numeric domain, by their first codes, and the point at which each would be split, once it is known."""
+
+    attribute: Numeric
+    starts: tuple[int, ...]
+    points: tuple[int | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def key(self) -> Bins | None:
+        cuts = tuple(self.attribute.label(code) for code in self.starts[1:])
+        return Bins(self.attribute.name, cuts) if cuts else None
+
+    def values(self) -> tuple[CutValue, ...]:
+        label, size = self.attribute.label, self.attribute.size
+        ends = (*self.starts[1:], size)
+        names = [f"{label(start)} to <{label(end)}" for start, end in zip(self.starts[:-1], self.starts[1:], strict=True)]
+        names.append(f"{label(self.starts[-1])} to {label(size - 1)}")
+        codes = [tuple(range(start, end)) for start, end in zip(self.starts, ends, strict=True)]
+        return tuple(map(CutValue, names, codes))
+
+    def candidates(self) -> list[int]:
+        return [place for place, point in enumerate(self.points) if point is not None]
+
+    def children(self, value: int) -> int:
+        return 2
+
+    def specialised(self, value: int) -> NumericCut:
+        point = self.points[value]
+        assert point is not None
+        return self.split_at(value, point)
+
+    def split_at(self, value: int, point: int) -> NumericCut:
+        """The cut with one interval divided below that code."""
+        starts = (*self.starts[: value + 1], point, *self.starts[value + 1 :])
+        return replace(self, starts=starts, points=(*self.points[:value], None, None, *self.points[value + 1 :]))
+
+    def with_points(self, points: dict[int, int]) -> NumericCut:
+        """The cut with the split points of some intervals known."""
+        return replace(self, points=tuple(points.get(place, known) for place, known in enumerate(self.points)))
+
+    def divisible(self) -> list[int]:
+        """The intervals that hold more than one grid point."""
+        ends = (*self.starts[1:], self.attribute.size)
+        return [place for place, (start, end) in enumerate(zip(self.starts, ends, strict=True)) if end - start > 1]
+
+    def span(self, value: int) -> tuple[str, str]:
+        """The first and the last grid point of an interval."""
+        end = (*self.starts[1:], self.attribute.size)[value]
+        return self.attribute.label(self.starts[value]), self.attribute.label(end - 1)
+
+
+def root_cut(attribute: Nominal | Numeric) -> Cut:
+    """Everything under one value. Without a taxonomy the root's children are the categories themselves."""
+    if isinstance(attribute, Numeric):
+        return NumericCut(attribute, (0,), (None,))
+    return NominalCut(attribute, (_taxonomy(attribute),))
+
+
+def finest_cut(attribute: Nominal | Numeric) -> Cut:
+    """Every category or grid point on its own."""
+    if isinstance(attribute, Numeric):
+        return NumericCut(attribute, tuple(range(attribute.size)), (None,) * attribute.size)
+    return NominalCut(attribute, tuple(node for node in _taxonomy(attribute).nodes() if not node.children))
+
+
+def predictors(schema: Schema) -> list[Nominal | Numeric]:
+    """Every attribute but the class that can be generalised at all."""
+    target = schema.require_class()
+    single = [a for a in schema.attributes if isinstance(a, (Nominal, Numeric))]
+    return [a for a in single if a.name != target]
+
+
+def combinations(cuts: Sequence[Cut], classes: int) -> int:
+    """How many groups there are, with the class, empty or not."""
+    product = classes
+    for cut in cuts:
+        product *= len(cut)
+    return product
+
+
+def _taxonomy(attribute: Nominal) -> TaxonomyNode:
+    if attribute.taxonomy is not None:
+        return attribute.taxonomy
+    if attribute.size == 1:
+        return TaxonomyNode(attribute.categories[0])
+    return TaxonomyNode(f"any {attribute.name}", tuple(map(TaxonomyNode, attribute.categories)))
+
+
+def _children(node: TaxonomyNode) -> tuple[TaxonomyNode, ...]:
+    """The children of a node; an only child gives way to its own, as the step to it would separate nothing."""
+    while len(node.children) == 1 and node.children[0].children:
+        (node,) = node.children
+    return node.children

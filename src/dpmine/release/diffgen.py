@@ -1,0 +1,324 @@
+"""DiffGen: a generalised table for classification (Mohammed, Chen, Fung and Yu 2011, Algorithm 1).
+
+Every attribute starts at its most general value. Private choices push the cuts down, h times, towards values that tell the
+classes apart; then each group of records that agree on all generalised values is released with its noisy count. All choices
+read one-attribute-by-class counts only, so the rows are read twice: once for those, once for the groups.
+
+What the authors left for future work is here too, each switchable, to measure what it is worth (benchmarks/release.py):
+
+    monotone scores   Max moves the same way for all candidates when a row is added, so R = S instead of 2S
+    one choice        the point of a numeric split is chosen together with the value to specialise, not beforehand
+    gain score        what a specialisation wins, and not how many rows it is about
+    stopping          not to specialise is a candidate too; the others carry the noise of their new groups as a handicap
+    budget returned   what rounds did not need goes to the counts
+    a known total     a little is spent on the number of rows, and counts are made to add up to it: no phantom rows
+    frequencies       noisy one-attribute counts say how frequent the values are that a generalised one stands for
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.codes import Codes
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.expressions import AttributeKey, Bins
+from dpmine.intervals import noise_deviation, noise_scale
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
+from dpmine.mining.estimators import Amount, SchemaLike, check_number
+from dpmine.postprocess.totals import with_total
+from dpmine.progress import Progress
+from dpmine.queries import Divide, Splits, Stay, Thresholds, threshold_for
+from dpmine.release.cuts import Cut, NumericCut, combinations, predictors, root_cut
+from dpmine.release.estimator import ReleaseEstimator
+from dpmine.release.released import ReleasedTable
+from dpmine.results import ChosenSplit
+from dpmine.schema import Numeric, Schema
+from dpmine.tables import PrivateTable
+
+AUTO = "auto"
+SCORES = {"max": "max", "infogain": "infogain-per-row", "gain": "gain"}
+"""The scores as the kernel names them: what the paper calls InfoGain is the gain a row."""
+MOST_SPECIALISATIONS = 1_000
+MOST_GROUPS = 1_000_000  # with the published threshold of 1: noise lifts up to half of the empty ones over it
+MOST_GROUPS_AUTO = 2**59  # with a threshold that follows from how many empty groups may show up
+FEW_PHANTOMS = 1_000  # empty groups that an automatic threshold lets through, about
+
+
+@dataclass(frozen=True)
+class DiffGenBudget:
+    """The whole budget plan. A row is in every choice, so choices add up; groups are disjoint, so their counts do not."""
+
+    total: Epsilon
+    """For the number of rows."""
+    frequencies: Epsilon
+    """For the counts of each attribute's values."""
+    choice: Epsilon
+    """epsilon' of the paper, for every choice."""
+    counts: Epsilon
+    """For the counts of the groups; what choices did not need is added where it is returned."""
+
+
+@dataclass(repr=False, eq=False)
+class DiffGen(ReleaseEstimator):
+    """A generalised table for classification. The defaults are the paper's; see the module for what else there is.
+
+    epsilon          the whole privacy budget
+    specialisations  h, how often a cut is pushed down
+    score            "max", "infogain", or "gain" (not in the paper)
+    calibration      "generic" for the paper's 2S, "monotone" for Max's R = S
+    points           "first": a numeric value's split point is chosen beforehand; "joint": with the value itself
+    stopping         how many rows a specialisation must win for every row of noise that its new groups add; 0: any
+    leftover         give what choices did not need to the counts
+    threshold        the smallest count that is released; "auto": so high that about 1,000 empty groups pass it
+    total_share      the share of epsilon for the number of rows, to which counts are then made to add up; 0: they are not
+    frequency_share  the share of epsilon for one-attribute counts, by which raw values are drawn; 0: evenly
+    schema           the public facts with their taxonomies, for fit(X, y)
+
+    Example: dm.DiffGen(epsilon=1, specialisations=10).fit(private).rows()
+    """
+
+    epsilon: Amount = 1.0
+    specialisations: int = 10
+    score: str = "max"
+    calibration: str = "generic"
+    points: str = "first"
+    stopping: float = 0.0
+    leftover: bool = False
+    threshold: int | str = 1
+    total_share: float = 0.0
+    frequency_share: float = 0.0
+    schema: SchemaLike = None
+
+    cuts_: dict[str, Cut] = field(init=False)
+
+    # -- the budget plan --------------------------------------------------------------------------------------------
+
+    def shares(self, schema: Schema) -> DiffGenBudget:
+        """Who gets what of a row's budget."""
+        budget = self.row_budget(schema)
+        attributes = predictors(schema)
+        total = part_of(budget, Fraction(str(self.total_share)))
+        frequencies = part_of(budget, Fraction(str(self.frequency_share)) / len(attributes))
+        left = Epsilon(budget.units - total.units - frequencies.units * len(attributes))
+        choice = part_of(left, 2 * self.choices(schema))
+        return DiffGenBudget(total, frequencies, choice, Epsilon(left.units - choice.units * self.choices(schema)))
+
+    def choices(self, schema: Schema) -> int:
+        """|A_n| + 2h choices, or h where points are chosen together with values."""
+        if self.points == "joint":
+            return self.specialisations
+        return len(_numeric(schema)) + 2 * self.specialisations
+
+    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
+        facts = Schema.load(schema)
+        self._check(facts)
+        budget = self.shares(facts)
+        h, numeric, attributes = self.specialisations, len(_numeric(facts)), len(predictors(facts))
+        off_by = f"each off by {noise_deviation(noise_scale(1, budget.counts)):,.3g} rows"
+        steps = [PlanStep("count the rows", budget.total)] if budget.total.units else []
+        if budget.frequencies.units:
+            steps.append(PlanStep("count the values of every attribute", budget.frequencies, attributes))
+        if self.points == "first" and numeric:
+            steps.append(PlanStep("choose a split point of every numeric attribute", budget.choice, numeric))
+        steps.append(PlanStep("choose the value to specialise", budget.choice, h))
+        if self.points == "first":
+            steps.append(PlanStep("choose split points of new intervals", budget.choice, h))
+        steps.append(PlanStep("count the groups by class", budget.counts, 1, off_by))
+        return BudgetPlan(f"DiffGen ({self.score})", self.budget, tuple(steps), facts.rows_per_unit)
+
+    def _check(self, schema: Schema) -> None:
+        """Refuse, before anything is spent, parameters that cannot be."""
+        if not predictors(schema):
+            raise RequestError("The schema has no attribute but the class that could be released.")
+        check_number("specialisations", self.specialisations, 1, MOST_SPECIALISATIONS, whole=True)
+        check_number("stopping", self.stopping, 0, 1_000)
+        for name in ("total_share", "frequency_share"):
+            check_number(name, getattr(self, name), 0, 0.9)
+        if self.total_share + self.frequency_share > 0.9:
+            raise RequestError("total_share and frequency_share together must leave a tenth of epsilon.")
+        for name, allowed in (
+            ("score", tuple(SCORES)),
+            ("calibration", ("generic", "monotone")),
+            ("points", ("first", "joint")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise RequestError(f"{name} must be one of {', '.join(allowed)}. Got {getattr(self, name)!r} instead.")
+        if self.stopping and self.score != "gain":
+            raise RequestError("Stopping compares what a specialisation wins with noise: it needs score='gain'.")
+        if self.threshold != AUTO:
+            check_number("threshold", self.threshold, 1, 1_000_000_000, whole=True)
+
+    # -- Algorithm 1 ------------------------------------------------------------------------------------------------
+
+    def _release(self, private: PrivateTable, progress: Progress) -> ReleasedTable:
+        schema = private.schema
+        budget = self.shares(schema)
+        rows = private.count(epsilon=budget.total) if budget.total.units else None
+        weights = self._frequencies(private, budget.frequencies)
+        specialising = Specialising(private, self, budget)
+        for _ in progress.steps(range(self.specialisations), "specialisations"):  # line 6
+            if not specialising.go_on():  # lines 7 to 10
+                break
+        cuts = specialising.cuts
+        self.cuts_ = {cut.attribute.name: cut for cut in cuts}
+        returned = specialising.unspent if self.leftover else 0
+        counts = Epsilon(budget.counts.units + returned)
+        groups, table = self._count_groups(private, cuts, counts)  # line 12
+        if rows is not None:
+            table = with_total(table, int(rows))
+        kept = table.sum(axis=1) > 0
+        values = {cut.attribute.name: cut.values() for cut in cuts}
+        return ReleasedTable(schema, values, groups[kept], table[kept], weights)
+
+    def _count_groups(
+        self, private: PrivateTable, cuts: Sequence[Cut], epsilon: Epsilon
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The groups that reach the threshold, and their noisy counts by class. Groups without records get noise too."""
+        classes = len(private.schema.class_labels)
+        keys = [(place, key) for place, cut in enumerate(cuts) if (key := cut.key()) is not None]
+        target = AttributeKey(private.schema.require_class())
+        at_least = self.at_least(combinations(cuts, classes), epsilon)
+        sparse = private.sparse_histogram(*(key for _, key in keys), target, epsilon=epsilon, at_least=at_least)
+        groups = np.zeros((len(sparse), len(cuts)), dtype=np.int64)
+        groups[:, [place for place, _ in keys]] = sparse.places[:, :-1]
+        distinct, group = np.unique(groups, axis=0, return_inverse=True)
+        table = np.zeros((len(distinct), classes), dtype=np.int64)
+        table[group.ravel(), sparse.places[:, -1]] = sparse.counts
+        return distinct, table
+
+    def at_least(self, groups: int, epsilon: Epsilon) -> int:
+        """The release threshold."""
+        return threshold_for(groups, epsilon, FEW_PHANTOMS) if self.threshold == AUTO else int(self.threshold)
+
+    @property
+    def most_groups(self) -> int:
+        return MOST_GROUPS_AUTO if self.threshold == AUTO else MOST_GROUPS
+
+    def _frequencies(self, private: PrivateTable, epsilon: Epsilon) -> dict[str, NDArray[np.float64]]:
+        if not epsilon.units:
+            return {}
+        names = [attribute.name for attribute in predictors(private.schema)]
+        return {name: private.histogram(name, epsilon=epsilon).nonnegative().astype(np.float64) for name in names}
+
+    def _groups_of(self, rows: dict[str, Codes], count: int) -> NDArray[np.int64]:
+        groups = np.zeros((count, len(self.cuts_)), dtype=np.int64)
+        for place, cut in enumerate(self.cuts_.values()):
+            value_of_code = np.zeros(cut.attribute.size, dtype=np.int64)
+            for number, value in enumerate(cut.values()):
+                value_of_code[list(value.codes)] = number
+            groups[:, place] = value_of_code[rows[cut.attribute.name]]
+        return groups
+
+
+class Specialising:
+    """The cuts while they are pushed down, and what that has spent."""
+
+    def __init__(self, private: PrivateTable, settings: DiffGen, budget: DiffGenBudget) -> None:
+        self._private = private
+        self._settings = settings
+        self._budget = budget
+        self._classes = len(private.schema.class_labels)
+        self._round = 0
+        self.unspent = budget.choice.units * settings.choices(private.schema)
+        self.cuts: list[Cut] = [root_cut(attribute) for attribute in predictors(private.schema)]  # lines 1 and 2
+        if settings.points == "first":  # line 4
+            for place, cut in enumerate(self.cuts):
+                if isinstance(cut, NumericCut):
+                    self.cuts[place] = self._with_points(cut, cut.divisible())
+
+    def go_on(self) -> bool:
+        """One round: choose a value and specialise it. False if there was none left, or none that was worth it."""
+        self._round += 1
+        candidates = [(place, value) for place, cut in enumerate(self.cuts) for value in self._values(cut)]
+        candidates = [
+            (place, value)
+            for place, value in candidates
+            if combinations(self.cuts, self._classes) // len(self.cuts[place]) * self._grown(place, value)
+            <= self._settings.most_groups
+        ]
+        if not candidates:
+            return False
+        families: list[Splits] = [self._family(*candidate) for candidate in candidates]
+        (chosen,) = self._private.choose_cells(  # line 7
+            [*families, Stay(0)] if self._settings.stopping else families,
+            epsilon=self._spend(),
+            score=SCORES[self._settings.score],
+            calibration=self._settings.calibration,
+        )
+        if not isinstance(chosen, ChosenSplit):
+            return False
+        place, value = candidates[chosen.family]
+        cut = self.cuts[place]
+        if not isinstance(cut, NumericCut):
+            self.cuts[place] = cut.specialised(value)  # line 8
+        elif self._settings.points == "joint":
+            assert isinstance(chosen.key, Bins)
+            self.cuts[place] = cut.split_at(value, cut.attribute.floor_code(chosen.key.numbers(self._private.schema)[0]))
+        else:
+            new = cut.specialised(value)
+            last = self._round == self._settings.specialisations  # nobody would use the points of the last round
+            self.cuts[place] = new if last else self._with_points(new, [value, value + 1])  # line 9
+        return True
+
+    def _values(self, cut: Cut) -> list[int]:
+        """The values of a cut that can be specialised."""
+        return cut.divisible() if isinstance(cut, NumericCut) and self._settings.points == "joint" else cut.candidates()
+
+    def _grown(self, place: int, value: int) -> int:
+        """How many values the cut of an attribute would have after a specialisation."""
+        return len(self.cuts[place]) + self.cuts[place].children(value) - 1
+
+    def _family(self, place: int, value: int) -> Splits:
+        cut = self.cuts[place]
+        handicap = self._handicap(place, value)
+        if isinstance(cut, NumericCut) and self._settings.points == "joint":
+            return Divide(cut.attribute.name, *cut.span(value), handicap)
+        return cut.candidate(value, handicap)
+
+    def _handicap(self, place: int, value: int) -> int:
+        """Rows of noise that the new groups of a specialisation add, times `stopping`: a public number."""
+        if not self._settings.stopping:
+            return 0
+        groups = combinations(self.cuts, self._classes) // self._classes
+        added = groups // len(self.cuts[place]) * self._grown(place, value) - groups
+        return round(self._settings.stopping * added * noise_deviation(noise_scale(1, self._budget.counts)))
+
+    def _with_points(self, cut: NumericCut, intervals: Sequence[int]) -> NumericCut:
+        """The cut with a private choice of a split point in some of its intervals, which share one price."""
+        wanted = [interval for interval in intervals if interval in cut.divisible()]
+        if not wanted:
+            return cut
+        spent = self._spend()
+        key = cut.key()
+        cells = self._private if key is None else self._private.cells(key)
+        # Intervals that are not asked need some candidates too, whichever.
+        spans = [cut.span(place if place in wanted else wanted[0]) for place in range(len(cut))]
+        families = [[Thresholds(cut.attribute.name, *span)] for span in spans]
+        chosen = cells.choose_cells(
+            families,
+            epsilon=[spent if place in wanted else 0 for place in range(len(cut))],
+            score=SCORES[self._settings.score],
+            calibration=self._settings.calibration,
+        )
+        points = {}
+        for place in wanted:
+            split = chosen[place]
+            assert isinstance(split, ChosenSplit)
+            assert isinstance(split.key, Bins)
+            points[place] = cut.attribute.floor_code(split.key.numbers(self._private.schema)[0])
+        return cut.with_points(points)
+
+    def _spend(self) -> Epsilon:
+        self.unspent -= self._budget.choice.units
+        return self._budget.choice
+
+
+def _numeric(schema: Schema) -> list[Numeric]:
+    return [attribute for attribute in predictors(schema) if isinstance(attribute, Numeric)]

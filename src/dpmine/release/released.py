@@ -1,0 +1,140 @@
+"""A released table: groups of generalised records with noisy counts, and what follows from them without further cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.public_random import public_generator
+from dpmine.release.cuts import CutValue
+from dpmine.schema import Attribute, Nominal, Numeric, Schema, Unit
+
+Columns = dict[str, list[Any]]
+Weights = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedTable:
+    """Groups of records that agree on every generalised value, with the noisy number of records of each class.
+
+    values    for each attribute its generalised values
+    groups    for each group the number of its value of each attribute, in the order of `values`
+    counts    for each group the noisy number of records of each class
+    weights   for each attribute how frequent its codes are by noisy counts, in one row for all classes or a row for each;
+              attributes that are left out are taken as evenly distributed
+    """
+
+    schema: Schema
+    values: dict[str, tuple[CutValue, ...]]
+    groups: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    weights: Mapping[str, Weights] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """The number of records."""
+        return int(self.counts.sum())
+
+    @property
+    def target(self) -> str:
+        return self.schema.require_class()
+
+    def to_dict(self) -> dict[tuple[str, ...], dict[str, int]]:
+        """The names of each group's values, and its noisy count of each class."""
+        names = [[value.name for value in values] for values in self.values.values()]
+        classes = self.schema.class_labels
+        return {
+            tuple(known[place] for known, place in zip(names, group, strict=True)): dict(zip(classes, counts, strict=True))
+            for group, counts in zip(self.groups.tolist(), self.counts.tolist(), strict=True)
+        }
+
+    def rows(self) -> Columns:
+        """The table as generalised records, each group as often as its counts say: a dict of columns."""
+        group, label = self._repeated()
+        columns: Columns = {}
+        for place, (name, values) in enumerate(self.values.items()):
+            names = np.array([value.name for value in values], dtype=object)
+            columns[name] = names[self.groups[group, place]].tolist()
+        return self._with_class(columns, label)
+
+    def generalised_schema(self) -> Schema:
+        """The public facts about `rows()`: every attribute has its generalised values as categories."""
+        attributes: list[Attribute] = []
+        for attribute in self.schema.attributes:
+            if attribute.name in self.values:
+                names = tuple(value.name for value in self.values[attribute.name])
+                attributes.append(Nominal(attribute.name, names, names[0]))
+            elif attribute.name == self.target:
+                attributes.append(attribute)
+        return replace(self.schema, attributes=tuple(attributes), unit=Unit())
+
+    def raw_codes(self, seed: int | None = None) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.int64]]:
+        """Records in the attributes' own domains, as codes, and their class numbers.
+
+        Within a group each attribute is drawn on its own, among the codes that its value stands for, as frequent as the
+        released weights say, or evenly. Only released numbers are used, so it costs nothing, whatever the seed.
+        """
+        random = public_generator(seed)
+        group, label = self._repeated()
+        order = random.permutation(len(group))
+        group, label = group[order], label[order]
+        codes = {}
+        for place, (name, values) in enumerate(self.values.items()):
+            codes[name] = _drawn(values, self._weights(name), self.groups[group, place], label, random)
+        return codes, label
+
+    def raw_rows(self, seed: int | None = None) -> Columns:
+        """Records in the attributes' own domains, ready for any learner: a dict of columns."""
+        codes, label = self.raw_codes(seed)
+        columns = {name: plain_values(self.schema.single(name))[codes[name]].tolist() for name in codes}
+        return self._with_class(columns, label)
+
+    def _weights(self, name: str) -> Weights:
+        attribute = self.schema.single(name)
+        return np.atleast_2d(self.weights.get(name, np.ones(attribute.size)))
+
+    def _repeated(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The group and the class of each record."""
+        classes = len(self.schema.class_labels)
+        cell = np.repeat(np.arange(self.counts.size), self.counts.ravel())
+        return cell // classes, cell % classes
+
+    def _with_class(self, columns: Columns, label: NDArray[np.int64]) -> Columns:
+        """The columns in the order of the schema, the class among them."""
+        columns[self.target] = np.array(self.schema.class_labels, dtype=object)[label].tolist()
+        order = [attribute.name for attribute in self.schema.attributes if attribute.name in columns]
+        return {name: columns[name] for name in order}
+
+
+def plain_values(attribute: Nominal | Numeric) -> NDArray[Any]:
+    """What each code of an attribute stands for: a category, or a grid point as a whole number where all are."""
+    if isinstance(attribute, Nominal):
+        return np.array(attribute.categories, dtype=object)
+    whole = attribute.low == attribute.low.to_integral_value() and attribute.step == attribute.step.to_integral_value()
+    return attribute.edges.astype(np.int64) if whole else attribute.edges
+
+
+def _drawn(
+    values: Sequence[CutValue],
+    weights: Weights,
+    value: NDArray[np.int64],
+    label: NDArray[np.int64],
+    random: np.random.Generator,
+) -> NDArray[np.int64]:
+    """For each record a code under its value, by the weights of its class (or of all classes)."""
+    found = np.zeros(len(value), dtype=np.int64)
+    kind = label if len(weights) > 1 else np.zeros_like(label)
+    together = value * len(weights) + kind
+    order = np.argsort(together, kind="stable")
+    bounds = np.searchsorted(together[order], np.arange(len(values) * len(weights) + 1))
+    for number in np.unique(together).tolist():
+        places = order[bounds[number] : bounds[number + 1]]
+        codes = np.array(values[number // len(weights)].codes)
+        chances = np.maximum(weights[number % len(weights), codes], 0)
+        total = chances.sum()
+        chances = chances / total if total > 0 else np.full(len(codes), 1 / len(codes))
+        found[places] = codes[random.choice(len(codes), size=len(places), p=chances)]
+    return found
