@@ -265,7 +265,6 @@ class ByChildren(RowSplits):
 
     key: RowKey
     children: tuple[tuple[int, ...], ...]
-    handicap: int
 
     @property
     def candidates(self) -> int:
@@ -279,7 +278,6 @@ class ByDivision(RowSplits):
     key: RowKey
     first: int
     end: int
-    handicap: int
 
     @property
     def candidates(self) -> int:

@@ -38,7 +38,7 @@ MOST_BONUS = MOST_ROWS  # of staying: no gain is larger
 MOST_MODELS = 1_000  # in one choice
 MECHANISMS = ("exponential", "permute-and-flip")
 CALIBRATIONS = ("monotone", "generic")
-SPLIT_SCORES = ("max", "gini", "infogain", "mixed", "gain", "infogain-per-row")
+SPLIT_SCORES = ("max", "gini", "infogain", "mixed", "gain", "gini-gain", "infogain-per-row")
 
 
 # -- where -----------------------------------------------------------------------------------------------------------
@@ -370,18 +370,15 @@ class Specialise(Splits):
     """One candidate: of the rows under one value of a generalised attribute, the split into the value's children.
 
     `key` is the attribute's cut after the specialisation and `labels` are the children in it. Rows with another label do
-    not count, so that candidates of one choice are about different rows. `handicap` is a public number of units (rows) that
-    is taken off the score.
+    not count, so that candidates of one choice are about different rows.
     """
 
     key: Key
     labels: tuple[int, ...]
-    handicap: int = 0
 
     def __post_init__(self) -> None:
         if len(self.labels) < 2 or len(set(self.labels)) != len(self.labels):
             raise RequestError("A specialisation has at least two different children.")
-        _check_handicap(self.handicap)
 
     def size(self, schema: Schema) -> int:
         return 1
@@ -400,10 +397,6 @@ class Divide(Splits):
     attribute: str
     first: str
     last: str
-    handicap: int = 0
-
-    def __post_init__(self) -> None:
-        _check_handicap(self.handicap)
 
     def codes(self, schema: Schema) -> range:
         """The codes of the interval; a candidate at code c sends the codes below c to the left."""
@@ -440,11 +433,6 @@ class Stay(Splits):
 
     def candidate(self, schema: Schema, index: int) -> None:
         return None
-
-
-def _check_handicap(handicap: int) -> None:
-    if type(handicap) is not int or not 0 <= handicap <= MOST_BONUS:
-        raise RequestError(f"A handicap is a whole number between 0 and {MOST_BONUS}. Got {handicap}.")
 
 
 def one_versus_rest(schema: Schema, name: str) -> Subsets:

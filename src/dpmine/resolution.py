@@ -278,7 +278,7 @@ class _Resolver:
             return self.specialisation(family)
         if isinstance(family, Divide):
             codes = family.codes(self._schema)
-            return ByDivision(self.key(AttributeKey(family.attribute)), codes.start, codes.stop, family.handicap)
+            return ByDivision(self.key(AttributeKey(family.attribute)), codes.start, codes.stop)
         if isinstance(family, Thresholds):
             codes = family.codes(self._schema)
             return ByThreshold(self.key(AttributeKey(family.attribute)), codes.start, len(codes))
@@ -305,7 +305,7 @@ class _Resolver:
         )
         if not all(children):
             raise RequestError(f"A specialisation of {cut.attribute!r} has a child that holds no value.")
-        return ByChildren(self.key(AttributeKey(cut.attribute)), children, family.handicap)
+        return ByChildren(self.key(AttributeKey(cut.attribute)), children)
 
 
 def resolve_key(key: Key, schema: Schema) -> RowKey:

@@ -380,7 +380,7 @@ class PrivateTable:
         among: Sequence[Keyed | Splits],
         *,
         epsilon: Amount,
-        score: Literal["max", "gini", "infogain", "mixed", "gain", "infogain-per-row"],
+        score: Literal["max", "gini", "infogain", "mixed", "gain", "gini-gain", "infogain-per-row"],
         mechanism: str | None = ...,
         calibration: str = ...,
         dry_run: Literal[False] = ...,

@@ -304,16 +304,14 @@ class _BlockScores:
             with_bonus: Integers = whole + family.bonus * self._score.unit
             return with_bonus
         if isinstance(family, ByChildren):
-            name = (ByChildren, family.key, family.children)
-            children = self._once(name, lambda: children_scores(self._score, exact_counts, family.children))[cell]
-            with_handicap: Integers = children - family.handicap * self._score.unit
-            return with_handicap
+            specialised: Integers = self._once(family, lambda: children_scores(self._score, exact_counts, family.children))[
+                cell
+            ]
+            return specialised
         if isinstance(family, ByDivision):
-            interval = (ByDivision, family.key, family.first, family.end)
             inside = exact_counts[:, :, family.first : family.end]
-            divided = self._once(interval, lambda: threshold_scores(self._score, inside))[cell]
-            handicapped: Integers = divided - family.handicap * self._score.unit
-            return handicapped
+            divided: Integers = self._once(family, lambda: threshold_scores(self._score, inside))[cell]
+            return divided
         assert isinstance(family, BySubset)
         members = np.zeros((len(family.subsets), family.key.size), dtype=bool)
         for number, subset in enumerate(family.subsets):

@@ -154,19 +154,32 @@ class InfoGainScore(Score):
         return result
 
 
+@dataclass(frozen=True)
 class GainScore(Score):
-    """The rows that a split wins: the largest classes of its branches together, less the largest class of their union.
+    """What a split wins: a score that adds up over branches, less the same score of all their rows unsplit.
 
-    Adding a row raises the first by 0 or 1 and the second by 0 or 1, so it moves the gain by -1, 0 or 1. Candidates may be
-    about different rows (see `Specialise`), where one rises as another falls: S = 1 and R = 2.
+    Adding a row moves the branches' sum by 0 to S one way, and the score of the unsplit rows by 0 to S the same way, so it
+    moves their difference by at most S either way. Candidates may be about different rows (see `Specialise`), where one
+    rises as another falls: R = 2S. For Max the gain is in rows, S = 1; for Gini S = 2.
     """
 
-    name, unit, sensitivity, monotone = "gain", 1, 1, False
+    base: Score = MaxScore()  # noqa: RUF009 (frozen: scores have no state)
+    monotone = False
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return "gain" if self.base.name == "max" else f"{self.base.name}-gain"
+
+    @property
+    def unit(self) -> int:  # type: ignore[override]
+        return self.base.unit
+
+    @property
+    def sensitivity(self) -> int:  # type: ignore[override]
+        return self.base.sensitivity
 
     def split(self, parts: Integers) -> Integers:
-        largest = np.max(parts, axis=-1).astype(np.int64).sum(axis=-1)
-        gained: Integers = largest - np.max(parts.astype(np.int64).sum(axis=-2), axis=-1)
-        return gained
+        return self.base.split(parts) - self.base.branch(parts.astype(np.int64).sum(axis=-2))
 
 
 class InfoGainPerRow(Score):
@@ -199,10 +212,10 @@ def score_named(name: str, rows_at_most: int) -> Score:
     """The score of that name; only InfoGain needs the public bound on the number of rows."""
     if name == "infogain":
         return InfoGainScore(rows_at_most)
-    scores: tuple[type[Score], ...] = (CountScore, MaxScore, GiniScore, MixedScore, GainScore, InfoGainPerRow)
-    for score in scores:
+    gains = (GainScore(MaxScore()), GainScore(GiniScore()))
+    for score in (CountScore(), MaxScore(), GiniScore(), MixedScore(), *gains, InfoGainPerRow()):
         if score.name == name:
-            return score()
+            return score
     raise RequestError(f"There is no score {name!r}.")
 
 

@@ -51,11 +51,11 @@ class Cut:
         """The cut with a value replaced by its children."""
         raise NotImplementedError
 
-    def candidate(self, value: int, handicap: int = 0) -> Specialise:
+    def candidate(self, value: int) -> Specialise:
         """The specialisation of a value, for a private choice."""
         key = self.specialised(value).key()
         assert key is not None
-        return Specialise(key, tuple(range(value, value + self.children(value))), handicap)
+        return Specialise(key, tuple(range(value, value + self.children(value))))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ What the authors left for future work is here too, each switchable, to measure w
     monotone scores   Max moves the same way for all candidates when a row is added, so R = S instead of 2S
     one choice        the point of a numeric split is chosen together with the value to specialise, not beforehand
     gain score        what a specialisation wins, and not how many rows it is about
-    stopping          not to specialise is a candidate too; the others carry the noise of their new groups as a handicap
+    adaptive h        a noisy number of rows says how many groups rise out of the noise: until there are so many
     budget returned   what rounds did not need goes to the counts
     a known total     a little is spent on the number of rows, and counts are made to add up to it: no phantom rows
     frequencies       noisy one-attribute counts say how frequent the values are that a generalised one stands for
@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import log2
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.postprocess.totals import with_total
 from dpmine.progress import Progress
-from dpmine.queries import Divide, Splits, Stay, Thresholds, threshold_for
+from dpmine.queries import Divide, Splits, Thresholds, threshold_for
 from dpmine.release.cuts import Cut, NumericCut, combinations, predictors, root_cut
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.release.released import ReleasedTable
@@ -43,9 +44,11 @@ from dpmine.schema import Numeric, Schema
 from dpmine.tables import PrivateTable
 
 AUTO = "auto"
-SCORES = {"max": "max", "infogain": "infogain-per-row", "gain": "gain"}
+SCORES = {"max": "max", "infogain": "infogain-per-row", "max-gain": "gain", "gini-gain": "gini-gain"}
 """The scores as the kernel names them: what the paper calls InfoGain is the gain a row."""
 MOST_SPECIALISATIONS = 1_000
+FEWEST_AUTO, MOST_AUTO = 3, 30  # specialisations where they follow from the number of rows
+GROUP_NOISE = 10  # scales of its noise that a group's count has on average, where specialisations follow from the rows
 MOST_GROUPS = 1_000_000  # with the published threshold of 1: noise lifts up to half of the empty ones over it
 MOST_GROUPS_AUTO = 2**59  # with a threshold that follows from how many empty groups may show up
 FEW_PHANTOMS = 1_000  # empty groups that an automatic threshold lets through, about
@@ -55,6 +58,10 @@ FEW_PHANTOMS = 1_000  # empty groups that an automatic threshold lets through, a
 class DiffGenBudget:
     """The whole budget plan. A row is in every choice, so choices add up; groups are disjoint, so their counts do not."""
 
+    rounds: int
+    """h of the paper."""
+    most_groups: int
+    """Specialisations that would make more groups than this, empty or not, are no candidates."""
     total: Epsilon
     """For the number of rows."""
     frequencies: Epsilon
@@ -70,11 +77,10 @@ class DiffGen(ReleaseEstimator):
     """A generalised table for classification. The defaults are the paper's; see the module for what else there is.
 
     epsilon          the whole privacy budget
-    specialisations  h, how often a cut is pushed down
-    score            "max", "infogain", or "gain" (not in the paper)
+    specialisations  h, how often a cut is pushed down; "auto" follows from epsilon and the noisy number of rows
+    score            "max" or "infogain"; not in the paper: "max-gain", "gini-gain"
     calibration      "generic" for the paper's 2S, "monotone" for Max's R = S
     points           "first": a numeric value's split point is chosen beforehand; "joint": with the value itself
-    stopping         how many rows a specialisation must win for every row of noise that its new groups add; 0: any
     leftover         give what choices did not need to the counts
     threshold        the smallest count that is released; "auto": so high that about 1,000 empty groups pass it
     total_share      the share of epsilon for the number of rows, to which counts are then made to add up; 0: they are not
@@ -85,11 +91,10 @@ class DiffGen(ReleaseEstimator):
     """
 
     epsilon: Amount = 1.0
-    specialisations: int = 10
+    specialisations: int | str = 10
     score: str = "max"
     calibration: str = "generic"
     points: str = "first"
-    stopping: float = 0.0
     leftover: bool = False
     threshold: int | str = 1
     total_share: float = 0.0
@@ -100,27 +105,34 @@ class DiffGen(ReleaseEstimator):
 
     # -- the budget plan --------------------------------------------------------------------------------------------
 
-    def shares(self, schema: Schema) -> DiffGenBudget:
-        """Who gets what of a row's budget."""
+    def shares(self, schema: Schema, rows: float) -> DiffGenBudget:
+        """Who gets what of a row's budget, for about so many rows."""
         budget = self.row_budget(schema)
         attributes = predictors(schema)
         total = part_of(budget, Fraction(str(self.total_share)))
         frequencies = part_of(budget, Fraction(str(self.frequency_share)) / len(attributes))
         left = Epsilon(budget.units - total.units - frequencies.units * len(attributes))
-        choice = part_of(left, 2 * self.choices(schema))
-        return DiffGenBudget(total, frequencies, choice, Epsilon(left.units - choice.units * self.choices(schema)))
+        most_groups = MOST_GROUPS_AUTO if self.threshold == AUTO else MOST_GROUPS
+        if self.specialisations == AUTO:
+            worth = max(rows, 0) * float(left) / 2 / GROUP_NOISE
+            rounds = min(max(round(log2(max(worth, 1))), FEWEST_AUTO), MOST_AUTO)
+            most_groups = min(max(round(worth), 2**FEWEST_AUTO), most_groups)
+        else:
+            rounds = int(self.specialisations)
+        choices = self.choices(schema, rounds)
+        choice = part_of(left, 2 * choices)
+        counts = Epsilon(left.units - choice.units * choices)
+        return DiffGenBudget(rounds, most_groups, total, frequencies, choice, counts)
 
-    def choices(self, schema: Schema) -> int:
+    def choices(self, schema: Schema, rounds: int) -> int:
         """|A_n| + 2h choices, or h where points are chosen together with values."""
-        if self.points == "joint":
-            return self.specialisations
-        return len(_numeric(schema)) + 2 * self.specialisations
+        return rounds if self.points == "joint" else len(_numeric(schema)) + 2 * rounds
 
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
         facts = Schema.load(schema)
         self._check(facts)
-        budget = self.shares(facts)
-        h, numeric, attributes = self.specialisations, len(_numeric(facts)), len(predictors(facts))
+        budget = self.shares(facts, facts.rows_at_most if rows is None else rows)
+        h, numeric, attributes = budget.rounds, len(_numeric(facts)), len(predictors(facts))
         off_by = f"each off by {noise_deviation(noise_scale(1, budget.counts)):,.3g} rows"
         steps = [PlanStep("count the rows", budget.total)] if budget.total.units else []
         if budget.frequencies.units:
@@ -137,8 +149,10 @@ class DiffGen(ReleaseEstimator):
         """Refuse, before anything is spent, parameters that cannot be."""
         if not predictors(schema):
             raise RequestError("The schema has no attribute but the class that could be released.")
-        check_number("specialisations", self.specialisations, 1, MOST_SPECIALISATIONS, whole=True)
-        check_number("stopping", self.stopping, 0, 1_000)
+        if self.specialisations != AUTO:
+            check_number("specialisations", self.specialisations, 1, MOST_SPECIALISATIONS, whole=True)
+        elif not self.total_share:
+            raise RequestError("specialisations='auto' follows from the number of rows: give total_share, such as 0.02.")
         for name in ("total_share", "frequency_share"):
             check_number(name, getattr(self, name), 0, 0.9)
         if self.total_share + self.frequency_share > 0.9:
@@ -150,8 +164,6 @@ class DiffGen(ReleaseEstimator):
         ):
             if getattr(self, name) not in allowed:
                 raise RequestError(f"{name} must be one of {', '.join(allowed)}. Got {getattr(self, name)!r} instead.")
-        if self.stopping and self.score != "gain":
-            raise RequestError("Stopping compares what a specialisation wins with noise: it needs score='gain'.")
         if self.threshold != AUTO:
             check_number("threshold", self.threshold, 1, 1_000_000_000, whole=True)
 
@@ -159,11 +171,12 @@ class DiffGen(ReleaseEstimator):
 
     def _release(self, private: PrivateTable, progress: Progress) -> ReleasedTable:
         schema = private.schema
-        budget = self.shares(schema)
-        rows = private.count(epsilon=budget.total) if budget.total.units else None
+        total = self.shares(schema, 0).total
+        rows = int(private.count(epsilon=total)) if total.units else 0
+        budget = self.shares(schema, rows)
         weights = self._frequencies(private, budget.frequencies)
         specialising = Specialising(private, self, budget)
-        for _ in progress.steps(range(self.specialisations), "specialisations"):  # line 6
+        for _ in progress.steps(range(budget.rounds), "specialisations"):  # line 6
             if not specialising.go_on():  # lines 7 to 10
                 break
         cuts = specialising.cuts
@@ -171,8 +184,8 @@ class DiffGen(ReleaseEstimator):
         returned = specialising.unspent if self.leftover else 0
         counts = Epsilon(budget.counts.units + returned)
         groups, table = self._count_groups(private, cuts, counts)  # line 12
-        if rows is not None:
-            table = with_total(table, int(rows))
+        if total.units:
+            table = with_total(table, rows)
         kept = table.sum(axis=1) > 0
         values = {cut.attribute.name: cut.values() for cut in cuts}
         return ReleasedTable(schema, values, groups[kept], table[kept], weights)
@@ -196,10 +209,6 @@ class DiffGen(ReleaseEstimator):
     def at_least(self, groups: int, epsilon: Epsilon) -> int:
         """The release threshold."""
         return threshold_for(groups, epsilon, FEW_PHANTOMS) if self.threshold == AUTO else int(self.threshold)
-
-    @property
-    def most_groups(self) -> int:
-        return MOST_GROUPS_AUTO if self.threshold == AUTO else MOST_GROUPS
 
     def _frequencies(self, private: PrivateTable, epsilon: Epsilon) -> dict[str, NDArray[np.float64]]:
         if not epsilon.units:
@@ -226,7 +235,7 @@ class Specialising:
         self._budget = budget
         self._classes = len(private.schema.class_labels)
         self._round = 0
-        self.unspent = budget.choice.units * settings.choices(private.schema)
+        self.unspent = budget.choice.units * settings.choices(private.schema, budget.rounds)
         self.cuts: list[Cut] = [root_cut(attribute) for attribute in predictors(private.schema)]  # lines 1 and 2
         if settings.points == "first":  # line 4
             for place, cut in enumerate(self.cuts):
@@ -241,19 +250,18 @@ class Specialising:
             (place, value)
             for place, value in candidates
             if combinations(self.cuts, self._classes) // len(self.cuts[place]) * self._grown(place, value)
-            <= self._settings.most_groups
+            <= self._budget.most_groups
         ]
         if not candidates:
             return False
         families: list[Splits] = [self._family(*candidate) for candidate in candidates]
         (chosen,) = self._private.choose_cells(  # line 7
-            [*families, Stay(0)] if self._settings.stopping else families,
+            families,
             epsilon=self._spend(),
             score=SCORES[self._settings.score],
             calibration=self._settings.calibration,
         )
-        if not isinstance(chosen, ChosenSplit):
-            return False
+        assert isinstance(chosen, ChosenSplit)
         place, value = candidates[chosen.family]
         cut = self.cuts[place]
         if not isinstance(cut, NumericCut):
@@ -263,7 +271,7 @@ class Specialising:
             self.cuts[place] = cut.split_at(value, cut.attribute.floor_code(chosen.key.numbers(self._private.schema)[0]))
         else:
             new = cut.specialised(value)
-            last = self._round == self._settings.specialisations  # nobody would use the points of the last round
+            last = self._round == self._budget.rounds  # nobody would use the points of the last round
             self.cuts[place] = new if last else self._with_points(new, [value, value + 1])  # line 9
         return True
 
@@ -277,18 +285,9 @@ class Specialising:
 
     def _family(self, place: int, value: int) -> Splits:
         cut = self.cuts[place]
-        handicap = self._handicap(place, value)
         if isinstance(cut, NumericCut) and self._settings.points == "joint":
-            return Divide(cut.attribute.name, *cut.span(value), handicap)
-        return cut.candidate(value, handicap)
-
-    def _handicap(self, place: int, value: int) -> int:
-        """Rows of noise that the new groups of a specialisation add, times `stopping`: a public number."""
-        if not self._settings.stopping:
-            return 0
-        groups = combinations(self.cuts, self._classes) // self._classes
-        added = groups // len(self.cuts[place]) * self._grown(place, value) - groups
-        return round(self._settings.stopping * added * noise_deviation(noise_scale(1, self._budget.counts)))
+            return Divide(cut.attribute.name, *cut.span(value))
+        return cut.candidate(value)
 
     def _with_points(self, cut: NumericCut, intervals: Sequence[int]) -> NumericCut:
         """The cut with a private choice of a split point in some of its intervals, which share one price."""
