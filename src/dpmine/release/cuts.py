@@ -160,11 +160,15 @@ def root_cut(attribute: Nominal | Numeric) -> Cut:
     return NominalCut(attribute, (_taxonomy(attribute),))
 
 
-def finest_cut(attribute: Nominal | Numeric) -> Cut:
-    """Every category or grid point on its own."""
-    if isinstance(attribute, Numeric):
-        return NumericCut(attribute, tuple(range(attribute.size)), (None,) * attribute.size)
+def finest_cut(attribute: Nominal) -> Cut:
+    """Every category on its own."""
     return NominalCut(attribute, tuple(node for node in _taxonomy(attribute).nodes() if not node.children))
+
+
+def evenly_cut(attribute: Numeric, bins: int) -> Cut:
+    """Intervals with as many grid points each, as evenly as possible (fewer where there are fewer points)."""
+    starts = tuple(sorted({attribute.size * place // bins for place in range(bins)}))
+    return NumericCut(attribute, starts, (None,) * len(starts))
 
 
 def predictors(schema: Schema) -> list[Nominal | Numeric]:

@@ -29,13 +29,14 @@ from numpy.typing import NDArray
 from dpmine.codes import Codes
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
-from dpmine.expressions import AttributeKey, Bins
+from dpmine.expressions import Bins
 from dpmine.intervals import noise_deviation, noise_scale
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.postprocess.totals import with_total
 from dpmine.progress import Progress
-from dpmine.queries import Divide, Splits, Thresholds, threshold_for
+from dpmine.queries import Divide, Splits, Thresholds
+from dpmine.release.counting import AUTO, count_groups, groups_of, most_groups
 from dpmine.release.cuts import Cut, NumericCut, combinations, predictors, root_cut
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.release.released import ReleasedTable
@@ -43,15 +44,11 @@ from dpmine.results import ChosenSplit
 from dpmine.schema import Numeric, Schema
 from dpmine.tables import PrivateTable
 
-AUTO = "auto"
 SCORES = {"max": "max", "infogain": "infogain-per-row", "max-gain": "gain", "gini-gain": "gini-gain"}
 """The scores as the kernel names them: what the paper calls InfoGain is the gain a row."""
 MOST_SPECIALISATIONS = 1_000
 FEWEST_AUTO, MOST_AUTO = 3, 30  # specialisations where they follow from the number of rows
 GROUP_NOISE = 10  # scales of its noise that a group's count has on average, where specialisations follow from the rows
-MOST_GROUPS = 1_000_000  # with the published threshold of 1: noise lifts up to half of the empty ones over it
-MOST_GROUPS_AUTO = 2**59  # with a threshold that follows from how many empty groups may show up
-FEW_PHANTOMS = 1_000  # empty groups that an automatic threshold lets through, about
 
 
 @dataclass(frozen=True)
@@ -112,17 +109,17 @@ class DiffGen(ReleaseEstimator):
         total = part_of(budget, Fraction(str(self.total_share)))
         frequencies = part_of(budget, Fraction(str(self.frequency_share)) / len(attributes))
         left = Epsilon(budget.units - total.units - frequencies.units * len(attributes))
-        most_groups = MOST_GROUPS_AUTO if self.threshold == AUTO else MOST_GROUPS
+        most = most_groups(self.threshold)
         if self.specialisations == AUTO:
             worth = max(rows, 0) * float(left) / 2 / GROUP_NOISE
             rounds = min(max(round(log2(max(worth, 1))), FEWEST_AUTO), MOST_AUTO)
-            most_groups = min(max(round(worth), 2**FEWEST_AUTO), most_groups)
+            most = min(max(round(worth), 2**FEWEST_AUTO), most)
         else:
             rounds = int(self.specialisations)
         choices = self.choices(schema, rounds)
         choice = part_of(left, 2 * choices)
         counts = Epsilon(left.units - choice.units * choices)
-        return DiffGenBudget(rounds, most_groups, total, frequencies, choice, counts)
+        return DiffGenBudget(rounds, most, total, frequencies, choice, counts)
 
     def choices(self, schema: Schema, rounds: int) -> int:
         """|A_n| + 2h choices, or h where points are chosen together with values."""
@@ -183,32 +180,12 @@ class DiffGen(ReleaseEstimator):
         self.cuts_ = {cut.attribute.name: cut for cut in cuts}
         returned = specialising.unspent if self.leftover else 0
         counts = Epsilon(budget.counts.units + returned)
-        groups, table = self._count_groups(private, cuts, counts)  # line 12
+        groups, table = count_groups(private, cuts, counts, self.threshold)  # line 12
         if total.units:
             table = with_total(table, rows)
         kept = table.sum(axis=1) > 0
         values = {cut.attribute.name: cut.values() for cut in cuts}
         return ReleasedTable(schema, values, groups[kept], table[kept], weights)
-
-    def _count_groups(
-        self, private: PrivateTable, cuts: Sequence[Cut], epsilon: Epsilon
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The groups that reach the threshold, and their noisy counts by class. Groups without records get noise too."""
-        classes = len(private.schema.class_labels)
-        keys = [(place, key) for place, cut in enumerate(cuts) if (key := cut.key()) is not None]
-        target = AttributeKey(private.schema.require_class())
-        at_least = self.at_least(combinations(cuts, classes), epsilon)
-        sparse = private.sparse_histogram(*(key for _, key in keys), target, epsilon=epsilon, at_least=at_least)
-        groups = np.zeros((len(sparse), len(cuts)), dtype=np.int64)
-        groups[:, [place for place, _ in keys]] = sparse.places[:, :-1]
-        distinct, group = np.unique(groups, axis=0, return_inverse=True)
-        table = np.zeros((len(distinct), classes), dtype=np.int64)
-        table[group.ravel(), sparse.places[:, -1]] = sparse.counts
-        return distinct, table
-
-    def at_least(self, groups: int, epsilon: Epsilon) -> int:
-        """The release threshold."""
-        return threshold_for(groups, epsilon, FEW_PHANTOMS) if self.threshold == AUTO else int(self.threshold)
 
     def _frequencies(self, private: PrivateTable, epsilon: Epsilon) -> dict[str, NDArray[np.float64]]:
         if not epsilon.units:
@@ -217,13 +194,7 @@ class DiffGen(ReleaseEstimator):
         return {name: private.histogram(name, epsilon=epsilon).nonnegative().astype(np.float64) for name in names}
 
     def _groups_of(self, rows: dict[str, Codes], count: int) -> NDArray[np.int64]:
-        groups = np.zeros((count, len(self.cuts_)), dtype=np.int64)
-        for place, cut in enumerate(self.cuts_.values()):
-            value_of_code = np.zeros(cut.attribute.size, dtype=np.int64)
-            for number, value in enumerate(cut.values()):
-                value_of_code[list(value.codes)] = number
-            groups[:, place] = value_of_code[rows[cut.attribute.name]]
-        return groups
+        return groups_of(list(self.cuts_.values()), rows, count)
 
 
 class Specialising:

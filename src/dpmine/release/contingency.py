@@ -1,0 +1,76 @@
+"""The noisy contingency table: every combination of raw values with its noisy count, what DiffGen is compared to.
+
+It is private and it is simple, but the combinations far outnumber the rows: nearly every count is noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.codes import Codes
+from dpmine.errors import RequestError
+from dpmine.intervals import noise_deviation, noise_scale
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep
+from dpmine.mining.estimators import Amount, SchemaLike, check_number
+from dpmine.progress import Progress
+from dpmine.release.counting import AUTO, at_least, count_groups, groups_of, most_groups
+from dpmine.release.cuts import Cut, combinations, evenly_cut, finest_cut, predictors
+from dpmine.release.estimator import ReleaseEstimator
+from dpmine.release.released import ReleasedTable
+from dpmine.schema import MOST_GRID_POINTS, Numeric, Schema
+from dpmine.tables import PrivateTable
+
+
+@dataclass(repr=False, eq=False)
+class ContingencyTable(ReleaseEstimator):
+    """Every combination of values with its noisy count.
+
+    epsilon    the whole privacy budget, all of it for the counts
+    bins       numeric attributes are cut into so many bins of equal width
+    threshold  the smallest count that is released; "auto": so high that about 1,000 empty combinations pass it
+    schema     the public facts, for fit(X, y)
+
+    Example: dm.ContingencyTable(epsilon=1).fit(private).rows()
+    """
+
+    epsilon: Amount = 1.0
+    bins: int = 10
+    threshold: int | str = AUTO
+    schema: SchemaLike = None
+
+    cuts_: dict[str, Cut] = field(init=False)
+
+    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
+        facts = Schema.load(schema)
+        check_number("bins", self.bins, 2, MOST_GRID_POINTS, whole=True)
+        if self.threshold != AUTO:
+            check_number("threshold", self.threshold, 1, 1_000_000_000, whole=True)
+        cells = combinations(self._cuts(facts), len(facts.class_labels))
+        if cells > most_groups(self.threshold):
+            raise RequestError(
+                f"This table has {cells} combinations; with threshold {self.threshold!r} at most "
+                f"{most_groups(self.threshold)} can be released. Use threshold='auto', or fewer bins."
+            )
+        budget = self.row_budget(facts)
+        lowest = at_least(self.threshold, cells, budget)
+        expect = f"each off by {noise_deviation(noise_scale(1, budget)):,.3g} rows; shown from {lowest} on"
+        steps = (PlanStep(f"count {cells} combinations of values", budget, 1, expect),)
+        return BudgetPlan("Contingency table", self.budget, steps, facts.rows_per_unit)
+
+    def _cuts(self, schema: Schema) -> list[Cut]:
+        if not predictors(schema):
+            raise RequestError("The schema has no attribute but the class that could be released.")
+        return [evenly_cut(a, self.bins) if isinstance(a, Numeric) else finest_cut(a) for a in predictors(schema)]
+
+    def _release(self, private: PrivateTable, progress: Progress) -> ReleasedTable:
+        cuts = self._cuts(private.schema)
+        self.cuts_ = {cut.attribute.name: cut for cut in cuts}
+        groups, counts = count_groups(private, cuts, self.row_budget(private.schema), self.threshold)
+        return ReleasedTable(private.schema, {cut.attribute.name: cut.values() for cut in cuts}, groups, counts)
+
+    def _groups_of(self, rows: dict[str, Codes], count: int) -> NDArray[np.int64]:
+        return groups_of(list(self.cuts_.values()), rows, count)

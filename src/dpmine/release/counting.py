@@ -1,0 +1,63 @@
+"""Noisy counts of the groups that a set of cuts makes, and the groups of other rows under the same cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.codes import Codes
+from dpmine.epsilon import Epsilon
+from dpmine.expressions import AttributeKey
+from dpmine.queries import threshold_for
+from dpmine.release.cuts import Cut, combinations
+from dpmine.tables import PrivateTable
+
+AUTO = "auto"
+MOST_GROUPS = 1_000_000  # with the published threshold of 1: noise lifts up to half of the empty ones over it
+MOST_GROUPS_AUTO = 2**59  # with a threshold that follows from how many empty groups may show up
+FEW_PHANTOMS = 1_000  # empty groups that an automatic threshold lets through, about
+
+Integers = NDArray[np.int64]
+
+
+def most_groups(threshold: int | str) -> int:
+    """How many groups, empty or not and by class, may be counted under a threshold."""
+    return MOST_GROUPS_AUTO if threshold == AUTO else MOST_GROUPS
+
+
+def at_least(threshold: int | str, groups: int, epsilon: Epsilon) -> int:
+    """The smallest count that is released: as given, or such that about 1,000 of so many groups pass by noise alone."""
+    return threshold_for(groups, epsilon, FEW_PHANTOMS) if threshold == AUTO else int(threshold)
+
+
+def count_groups(
+    private: PrivateTable, cuts: Sequence[Cut], epsilon: Epsilon, threshold: int | str
+) -> tuple[Integers, Integers]:
+    """The groups that reach the threshold in some class, and their noisy counts by class; groups without rows get noise too.
+
+    A group is given by the number of its value in each cut. Counts below the threshold are 0.
+    """
+    classes = len(private.schema.class_labels)
+    keys = [(place, key) for place, cut in enumerate(cuts) if (key := cut.key()) is not None]
+    target = AttributeKey(private.schema.require_class())
+    lowest = at_least(threshold, combinations(cuts, classes), epsilon)
+    sparse = private.sparse_histogram(*(key for _, key in keys), target, epsilon=epsilon, at_least=lowest)
+    groups = np.zeros((len(sparse), len(cuts)), dtype=np.int64)
+    groups[:, [place for place, _ in keys]] = sparse.places[:, :-1]
+    distinct, group = np.unique(groups, axis=0, return_inverse=True)
+    table = np.zeros((len(distinct), classes), dtype=np.int64)
+    table[group.ravel(), sparse.places[:, -1]] = sparse.counts
+    return distinct, table
+
+
+def groups_of(cuts: Sequence[Cut], rows: Mapping[str, Codes], count: int) -> Integers:
+    """For each of some rows the number of its value in each cut."""
+    groups = np.zeros((count, len(cuts)), dtype=np.int64)
+    for place, cut in enumerate(cuts):
+        value_of_code = np.zeros(cut.attribute.size, dtype=np.int64)
+        for number, value in enumerate(cut.values()):
+            value_of_code[list(value.codes)] = number
+        groups[:, place] = value_of_code[rows[cut.attribute.name]]
+    return groups
