@@ -299,13 +299,13 @@ class _Resolver:
         cut = self.key(family.key)
         if not isinstance(cut, Recode):
             raise RequestError("A specialisation is of one attribute: give its cut as bins or groups.")
-        label_of_code = cut.table(self._schema.single(cut.attribute).size)
-        children = tuple(
-            tuple(code for code, found in enumerate(label_of_code) if found == label) for label in family.labels
-        )
-        if not all(children):
+        children: dict[int, list[int]] = {label: [] for label in family.labels}
+        for code, label in enumerate(cut.table(self._schema.single(cut.attribute).size)):
+            if label in children:
+                children[label].append(code)
+        if not all(children.values()):
             raise RequestError(f"A specialisation of {cut.attribute!r} has a child that holds no value.")
-        return ByChildren(self.key(AttributeKey(cut.attribute)), children)
+        return ByChildren(self.key(AttributeKey(cut.attribute)), tuple(map(tuple, children.values())))
 
 
 def resolve_key(key: Key, schema: Schema) -> RowKey:

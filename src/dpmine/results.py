@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -131,13 +132,13 @@ class NoisyHistogram:
 class NoisySparseHistogram:
     """Noisy counts of the combinations of public labels that reach a threshold; all other counts are below it.
 
-    places        for each shown combination the label number of every key
+    numbers       the shown combinations, numbered from 0 in the order of their labels, the last key's changing first
     combinations  how many there are in all, shown or not
     """
 
     titles: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
-    places: NDArray[np.int64]
+    numbers: NDArray[np.int64]
     counts: NDArray[np.int64]
     at_least: int
     combinations: int
@@ -146,6 +147,15 @@ class NoisySparseHistogram:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """For each shown combination the label number of every key."""
+        places = np.zeros((len(self.numbers), len(self.labels)), dtype=np.int64)
+        left = self.numbers
+        for place in range(len(self.labels) - 1, -1, -1):
+            left, places[:, place] = np.divmod(left, len(self.labels[place]))
+        return places
 
     def items(self) -> Iterator[tuple[tuple[str, ...], int]]:
         for place, count in zip(self.places.tolist(), self.counts.tolist(), strict=True):

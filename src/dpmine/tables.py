@@ -263,14 +263,10 @@ class PrivateTable:
         if dry_run:
             return self._executor.preview(query)
         reply = self._executor.answer(query, key=request_key)
-        numbers = np.array(reply.answer.numbers[0] or (), dtype=np.int64).reshape(-1, 2)
-        places = np.zeros((len(numbers), len(keys)), dtype=np.int64)
-        left = numbers[:, 0]
-        for place in range(len(keys) - 1, -1, -1):
-            left, places[:, place] = np.divmod(left, len(labels[place]))
+        numbers, counts = np.array(reply.answer.numbers[0] or (), dtype=np.int64).reshape(-1, 2).T
         titles = tuple(key.title for key in keys)
         scale, receipt = reply.answer.scale(0), Receipt.of(reply, 0)
-        return NoisySparseHistogram(titles, labels, places, numbers[:, 1], at_least, combinations, scale, receipt)
+        return NoisySparseHistogram(titles, labels, numbers, counts, at_least, combinations, scale, receipt)
 
     def crosstab(self, rows: Keyed, columns: Keyed, *, epsilon: Amount, request_key: str | None = None) -> NoisyHistogram:
         """The histogram by two keys; `to_frame(wide=True)` lays it out as a table."""

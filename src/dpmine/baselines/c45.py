@@ -29,7 +29,6 @@ from dpmine.errors import RequestError
 from dpmine.expressions import AttributeKey, Key
 from dpmine.postprocess.error_limits import upper_error
 from dpmine.postprocess.noisy_trees import CountedNode, prune_by_error
-from dpmine.schema import Numeric
 from dpmine.tree_models import Node
 
 GAIN_RATIO = "gainratio"
@@ -90,14 +89,19 @@ def _without_pruned(node: Node, counted: CountedNode) -> Node:
 
 
 @dataclass(frozen=True)
-class _Candidate:
-    """The best split of one attribute. `gain` is counted over all rows of the node, `sizes` are the rows of its branches."""
+class _Candidates:
+    """The best split of every attribute, side by side.
 
-    number: int
-    gain: float
-    sizes: Counts
-    cut: int | None = None
-    tries: int = 1
+    gains   [attributes], counted over all rows of the node; minus infinity where an attribute cannot split it
+    bits    [attributes], the rows of the node times the entropy of the branch that a row goes to
+    tries   [attributes], among how many thresholds the split was chosen
+    cuts    for numeric attributes that can split the node, the first code of the right branch
+    """
+
+    gains: Scores
+    bits: Scores
+    tries: Counts
+    cuts: dict[int, int]
 
 
 @dataclass(frozen=True)
@@ -108,40 +112,36 @@ class _ByScore(Chooser):
     min_rows: int
 
     def best(self, view: NodeCounts) -> tuple[Key, int | None] | None:
-        if view.rows < 2 * self.min_rows:
+        if view.rows < 2 * self.min_rows or not view.layout.attributes:
             return None
-        candidates = [candidate for candidate in self._candidates(view) if candidate.gain > view.rounding]
-        chosen = self._chosen(view, candidates)
-        if chosen is None:
+        candidates = self._candidates(view)
+        number = self._chosen(view, candidates)
+        if number is None:
             return None
-        if chosen.cut is not None:
-            return threshold_key(view.layout, chosen.number, chosen.cut), None
-        return AttributeKey(view.layout.attributes[chosen.number].name), chosen.number
+        if number in candidates.cuts:
+            return threshold_key(view.layout, number, candidates.cuts[number]), None
+        return AttributeKey(view.layout.attributes[number].name), number
 
-    def _chosen(self, view: NodeCounts, candidates: list[_Candidate]) -> _Candidate | None:
-        place = first_best(np.array([candidate.gain for candidate in candidates]), view.rounding)
-        return None if place is None else candidates[place]
+    def _chosen(self, view: NodeCounts, candidates: _Candidates) -> int | None:
+        return first_best(np.where(candidates.gains > view.rounding, candidates.gains, -np.inf), view.rounding)
 
-    def _candidates(self, view: NodeCounts) -> list[_Candidate]:
-        multiway = view.multiway(self.score) - self.score(view.node)
-        found = []
-        for number, attribute in enumerate(view.layout.attributes):
-            if isinstance(attribute, Numeric):
-                candidate = self._threshold(view, number)
-            elif view.open[number]:
-                candidate = self._all_values(view, number, float(multiway[number]))
-            else:
-                continue
-            if candidate is not None:
-                found.append(candidate)
-        return found
+    def _candidates(self, view: NodeCounts) -> _Candidates:
+        starts = view.layout.starts
+        branches = np.add.reduceat((view.sizes >= self.min_rows).astype(np.intp), starts)
+        possible = view.open & (branches >= 2)
+        gains = np.where(possible, view.multiway(self.score) - self.score(view.node), -np.inf)
+        bits = times_logarithm(np.array(view.rows)) - np.add.reduceat(times_logarithm(view.sizes), starts)
+        tries = np.ones(len(starts), dtype=np.int64)
+        cuts: dict[int, int] = {}
+        for number in view.layout.numeric:
+            gains[number] = -np.inf
+            self._put_threshold(view, number, _Candidates(gains, bits, tries, cuts))
+        return _Candidates(gains, bits, tries, cuts)
 
-    def _all_values(self, view: NodeCounts, number: int, gain: float) -> _Candidate | None:
-        sizes = _sizes(view, number)
-        return _Candidate(number, gain, sizes) if np.count_nonzero(sizes >= self.min_rows) >= 2 else None
-
-    def _threshold(self, view: NodeCounts, number: int) -> _Candidate | None:
-        occurring = np.flatnonzero(_sizes(view, number))
+    def _put_threshold(self, view: NodeCounts, number: int, candidates: _Candidates) -> None:
+        """Enter the best threshold of a numeric attribute, if there is any."""
+        start = int(view.layout.starts[number])
+        occurring = np.flatnonzero(view.sizes[start : start + view.layout.attributes[number].size])
         cuts = (occurring[:-1] + occurring[1:] + 1) // 2
         left = view.left_of(number, cuts)
         left_rows = left.sum(axis=-1)
@@ -149,33 +149,24 @@ class _ByScore(Chooser):
         gains = self.score(left) + self.score(view.node - left) - self.score(view.node)
         place = first_best(np.where(large, gains, -np.inf), view.rounding)
         if place is None:
-            return None
+            return
         sizes = np.array([left_rows[place], view.rows - left_rows[place]])
-        return _Candidate(number, float(gains[place]), sizes, int(cuts[place]), int(np.count_nonzero(large)))
-
-
-def _sizes(view: NodeCounts, number: int) -> Counts:
-    """The rows of each value of an attribute."""
-    start = int(view.layout.starts[number])
-    sizes: Counts = view.counts[start : start + view.layout.attributes[number].size].sum(axis=-1)
-    return sizes
+        candidates.gains[number] = gains[place]
+        candidates.bits[number] = times_logarithm(np.array(view.rows)) - times_logarithm(sizes).sum()
+        candidates.tries[number] = np.count_nonzero(large)
+        candidates.cuts[number] = int(cuts[place])
 
 
 @dataclass(frozen=True)
 class _ByRatio(_ByScore):
     """The gain ratio, among candidates of at least average gain: else a split into many tiny branches would win."""
 
-    def _chosen(self, view: NodeCounts, candidates: list[_Candidate]) -> _Candidate | None:
-        gains = np.array([(candidate.gain - np.log2(candidate.tries)) / view.rows for candidate in candidates])
-        worth = gains > ROUNDING
+    def _chosen(self, view: NodeCounts, candidates: _Candidates) -> int | None:
+        gains = (candidates.gains - np.log2(candidates.tries)) / view.rows
+        worth = (candidates.gains > view.rounding) & (gains > ROUNDING)
         if not worth.any():
             return None
-        split_information = np.array([-_minus_split_bits(candidate.sizes) / view.rows for candidate in candidates])
         good = worth & (gains >= np.mean(gains[worth]) - ROUNDING)
-        place = first_best(np.where(good, gains / split_information, -np.inf), ROUNDING)
-        return None if place is None else candidates[place]
-
-
-def _minus_split_bits(sizes: Counts) -> float:
-    """Minus the rows times the entropy of the branch that a row goes to, in bits."""
-    return float(times_logarithm(sizes).sum() - times_logarithm(sizes.sum()))
+        ratios = np.full(len(gains), -np.inf)
+        ratios[good] = gains[good] / (candidates.bits[good] / view.rows)
+        return first_best(ratios, ROUNDING)

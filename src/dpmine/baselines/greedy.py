@@ -7,7 +7,7 @@ section 4.1), without scaling and without noise.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
@@ -20,13 +20,14 @@ from dpmine.expressions import Key
 from dpmine.model_keys import DEEPEST_TREE
 from dpmine.queries import Thresholds, one_versus_rest
 from dpmine.schema import ItemList, Nominal, Numeric, Schema, Single
-from dpmine.tree_models import Node, Trees, columns_of, encode_rows, labels_of, leaf
+from dpmine.tree_models import Lookup, Node, Trees, columns_of, encode_rows, labels_of, leaf, lookup
 
 Counts = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 ROUNDING = 1e-12  # scores, counted a row, that differ by less are equal: sums in another order differ in the last bits
+MOST_WEIGHT = 2**52  # of all rows together: as doubles they add up exactly
 
 
 # -- scores ------------------------------------------------------------------------------------------------------------
@@ -91,11 +92,16 @@ class Layout:
         sizes = [attribute.size for attribute in self.attributes]
         return np.cumsum([0, *sizes])[:-1].astype(np.intp)
 
-    @property
+    @cached_property
     def places(self) -> int:
         return sum(attribute.size for attribute in self.attributes)
 
-    @property
+    @cached_property
+    def numeric(self) -> tuple[int, ...]:
+        """The numbers of the numeric attributes."""
+        return tuple(number for number, attribute in enumerate(self.attributes) if isinstance(attribute, Numeric))
+
+    @cached_property
     def classes(self) -> int:
         return len(self.schema.class_labels)
 
@@ -121,9 +127,15 @@ class NodeCounts:
     node: Counts
     open: NDArray[np.bool_]
 
-    @property
+    @cached_property
     def rows(self) -> int:
         return int(self.node.sum())
+
+    @cached_property
+    def sizes(self) -> Counts:
+        """[places]: the rows of each value of each attribute."""
+        result: Counts = self.counts.sum(axis=-1)
+        return result
 
     @property
     def rounding(self) -> float:
@@ -166,16 +178,20 @@ class Chooser:
 
 @dataclass(frozen=True)
 class _Growth:
+    """A row counts as often as its weight says, which is at least 1; without weights once."""
+
     layout: Layout
     chooser: Chooser
     rows: Mapping[str, Codes]
     classes: NDArray[np.intp]
+    weights: Counts | None
     cells: Places
     deepest: int
+    known: dict[Key, tuple[Lookup, int]] = field(default_factory=dict)  # how keys read, and how many labels they have
 
     def grow(self, places: Places, above: Counts, opened: NDArray[np.bool_], depth: int) -> Node:
         """The tree of the rows at these places; where there are none, a leaf that says what its parent would."""
-        node = np.bincount(self.classes[places], minlength=self.layout.classes).astype(np.int64)
+        node = self._count(self.classes[places], places, self.layout.classes)
         if not len(places):
             return leaf(node.tolist(), above.tolist() if above.any() else None)
         chosen = self._choose(places, node, opened) if depth < self.deepest and np.count_nonzero(node) > 1 else None
@@ -186,16 +202,25 @@ class _Growth:
         if used is not None:
             opened = opened.copy()
             opened[used] = False
-        name: str = key.attribute  # type: ignore[attr-defined]
-        labels = labels_of(key, {name: self.rows[name][places]}, self.layout.schema)
-        branches = range(len(key.labels(self.layout.schema)))
-        children = tuple(self.grow(places[labels == number], node, opened, depth + 1) for number in branches)
+        if key not in self.known:
+            self.known[key] = lookup(key, self.layout.schema), len(key.labels(self.layout.schema))
+        table, branches = self.known[key]
+        labels = table.labels[self.rows[table.attribute][places]]
+        children = tuple(self.grow(places[labels == number], node, opened, depth + 1) for number in range(branches))
         return Node(here.rows, here.shares, key, children)
 
     def _choose(self, places: Places, node: Counts, opened: NDArray[np.bool_]) -> tuple[Key, int | None] | None:
-        bins = self.layout.places * self.layout.classes
-        counts = np.bincount(self.cells[:, places].ravel(), minlength=bins).reshape(self.layout.places, self.layout.classes)
+        counts = self._count(self.cells[:, places], places, self.layout.places * self.layout.classes)
+        counts = counts.reshape(self.layout.places, self.layout.classes)
         return self.chooser.best(NodeCounts(self.layout, counts, node, opened))
+
+    def _count(self, cells: Places, places: Places, bins: int) -> Counts:
+        """[bins]: the rows in each cell; `cells` are those of the rows at these places, in one line or several."""
+        if self.weights is None:
+            return np.bincount(cells.ravel(), minlength=bins)
+        # Weights are added up as doubles: exact, since all of them together stay below 2^53.
+        weights = np.broadcast_to(self.weights[places], cells.shape)
+        return np.bincount(cells.ravel(), weights.ravel(), minlength=bins).astype(np.int64)
 
 
 class ReferenceTree:
@@ -223,15 +248,21 @@ class ReferenceTree:
         rows, _ = encode_rows(table, schema, [*names, schema.require_class()])
         return self.fit_codes(rows, rows[schema.require_class()], schema)
 
-    def fit_codes(self, rows: Mapping[str, Codes], classes: Codes, schema: Schema) -> Self:
-        """Fit to encoded columns; `classes` are the codes of the class."""
+    def fit_codes(
+        self, rows: Mapping[str, Codes], classes: Codes, schema: Schema, *, weights: NDArray[np.integer] | None = None
+    ) -> Self:
+        """Fit to encoded columns; `classes` are the codes of the class.
+
+        With `weights`, whole numbers, each row counts so many times: the same tree as from rows written out as often.
+        """
         layout = Layout.of(schema)
         check_codes(layout, rows, classes)
         chooser = self._chooser(layout)
         deepest = DEEPEST_TREE if self.max_depth is None else self.max_depth
         targets = classes.astype(np.intp)
-        growth = _Growth(layout, chooser, rows, targets, layout.cells(rows, targets), deepest)
-        everyone = np.arange(len(classes), dtype=np.intp)
+        counted = None if weights is None else _checked_weights(weights, len(classes))
+        growth = _Growth(layout, chooser, rows, targets, counted, layout.cells(rows, targets), deepest)
+        everyone = np.arange(len(classes), dtype=np.intp) if counted is None else np.flatnonzero(counted)
         nobody = np.zeros(layout.classes, dtype=np.int64)
         root = growth.grow(everyone, nobody, np.ones(len(layout.attributes), dtype=np.bool_), 0)
         self.trees_ = Trees(schema.class_labels, (self._finish(root),))
@@ -269,6 +300,15 @@ class ReferenceTree:
     def _finish(self, root: Node) -> Node:
         """The last word on a grown tree."""
         return root
+
+
+def _checked_weights(weights: NDArray[np.integer], rows: int) -> Counts:
+    """As often as rows may count: not a fraction of a time, and all together no more often than counts are exact."""
+    if weights.shape != (rows,) or not np.issubdtype(weights.dtype, np.integer):
+        raise RequestError(f"'weights' must be a whole number for each of the {rows} rows.")
+    if rows and (int(weights.min()) < 0 or weights.sum(dtype=np.float64) > MOST_WEIGHT):
+        raise RequestError(f"'weights' must not be negative and together be at most {MOST_WEIGHT:,}.")
+    return weights.astype(np.int64)
 
 
 def check_codes(layout: Layout, rows: Mapping[str, Codes], classes: Codes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -78,7 +79,8 @@ def cached_counts(
         known |= {group: _into_cells(by, group, counts[0]) for group, counts in zip(within, found_whole, strict=True)}
         return [known[group] for group in groups]
     kind = f"counts {split_key.hex()} " if keyed else "counts"
-    names = [cache_name(kind, cells, group, split_key) for group in groups]
+    where = canonical(cells)
+    names = [_name(kind, where, group, split_key) for group in groups]
     found: list[Integers | None] = [cache.get(name) for name in names]
     missing = [place for place, counts in enumerate(found) if counts is None]
     if missing:
@@ -117,5 +119,14 @@ def _into_cells(by: Recode, group: tuple[RowKey, ...], counts: Integers) -> Inte
 
 def cache_name(kind: str, item: object, group: tuple[RowKey, ...], split_key: bytes) -> bytes:
     """The name of an aggregate, by value. Only what reads the split key depends on it."""
-    name = kind.encode() + canonical(item) + canonical(group)
+    return _name(kind, canonical(item), group, split_key)
+
+
+def _name(kind: str, item: bytes, group: tuple[RowKey, ...], split_key: bytes) -> bytes:
+    name = kind.encode() + item + _group_name(group)
     return name + split_key if b'"hashed"' in name else name
+
+
+@functools.lru_cache(maxsize=4096)
+def _group_name(group: tuple[RowKey, ...]) -> bytes:
+    return canonical(group)

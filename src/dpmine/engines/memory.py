@@ -42,6 +42,7 @@ from dpmine.plans import (
 )
 
 CHUNK = 65_536
+LONG_CHUNK = 4 * CHUNK  # where an array as long as all combinations is added for each chunk
 DENSE = 2**20  # combinations that are counted in an array; more are sorted
 
 Integers = NDArray[np.int64]
@@ -83,7 +84,7 @@ class MemoryEngine:
         found: list[Integers] = []
         counts: list[Integers] = []
         dense = np.zeros(places if places <= DENSE else 0, dtype=np.int64)
-        for rows in self._chunks():
+        for rows in self._chunks(LONG_CHUNK if dense.size else CHUNK):
             numbers = self._chunk_ids(cell_ids, rows).astype(np.int64)
             for key, column in zip(keys, columns, strict=True):
                 numbers *= key.size
@@ -119,9 +120,9 @@ class MemoryEngine:
                 total += np.bincount(_combined(index, group, columns, rows), minlength=total.size)
         return [total.reshape(shape)[: cell_ids.cells] for total, shape in zip(totals, shapes, strict=True)]
 
-    def _chunks(self) -> Iterator[slice]:
-        for start in range(0, self._table.rows, CHUNK):
-            yield slice(start, min(start + CHUNK, self._table.rows))
+    def _chunks(self, length: int = CHUNK) -> Iterator[slice]:
+        for start in range(0, self._table.rows, length):
+            yield slice(start, min(start + length, self._table.rows))
 
     def _chunk_ids(self, cell_ids: CellIds, rows: slice) -> NDArray[np.intp]:
         if cell_ids.ids is None:

@@ -61,7 +61,7 @@ from dpmine.plans import (
 from dpmine.queries import Answer, Preview, Query, Reply, phantoms, shares
 from dpmine.resolution import CELLS_AT_ONCE, resolve
 from dpmine.schema import Schema
-from dpmine.values import from_text, to_text, value_hash
+from dpmine.values import canonical, from_text, value_hash
 
 FAMILY_MASS = 2**32  # of the base measure; shared evenly by the candidates of a family
 PLAN_PREFIX = "plan:"  # of the keys of requests that name none
@@ -113,11 +113,13 @@ class Kernel:
         self._engine.ready()
         self._checkpoint("planned")
         outcome = self.ledger.reserve(request)
-        if isinstance(outcome, Reservation):
-            text = self._compute_behind_the_door(plan)
-            self._checkpoint("computed")
-            outcome = self.ledger.store(outcome, text.encode())
-        return _reply(outcome)
+        if not isinstance(outcome, Reservation):
+            return _reply(outcome)
+        answer, text = self._compute_behind_the_door(plan)
+        self._checkpoint("computed")
+        stored = self.ledger.store(outcome, text)
+        # Only what was stored is released. If it is what we have just written, it need not be read again.
+        return Reply(answer, Epsilon(stored.cost), stored.head) if stored.answer == text else _reply(stored)
 
     def preview(self, query: Query, *, analyst: str) -> Preview:
         """What the query would cost and how far off it would be. Looks at no row and spends nothing."""
@@ -146,9 +148,10 @@ class Kernel:
         )
         return plan, request
 
-    def _compute_behind_the_door(self, plan: Plan) -> str:
+    def _compute_behind_the_door(self, plan: Plan) -> tuple[Answer, bytes]:
         try:
-            return to_text(self._compute(plan))
+            answer = self._compute(plan)
+            return answer, canonical(answer)
         except Exception:
             raise AnswerError("The query was charged but could not be answered. Ask the data owner.") from None
 

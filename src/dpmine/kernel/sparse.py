@@ -83,10 +83,10 @@ def _gaps(entropy: Entropy, size: int, rate: Fraction, at_least: int, most: int)
     drawn = np.frombuffer(entropy.bytes(8 * size), dtype="<u8")
     uniform = drawn.astype(np.float64) / 2.0**64
     decay = -math.log1p(-_chance(rate, at_least))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # 64 bits of zeros: infinity less infinity, which says nothing
         logarithm = -np.log(uniform)
         unknown = 2.0**-63 / uniform  # what the bits after the 64th may change in log U
-    low = np.maximum(logarithm * (1 - _RELATIVE) - unknown - _ABSOLUTE, 0) / decay
+        low = np.maximum(logarithm * (1 - _RELATIVE) - unknown - _ABSOLUTE, 0) / decay
     high = (logarithm * (1 + _RELATIVE) + unknown + _ABSOLUTE) / decay
     low, high = np.minimum(np.nan_to_num(low), 2.0 * most), np.minimum(high, 2.0 * most)  # `most` as a double may lie below
     gaps = np.floor(low).astype(np.int64)

@@ -40,16 +40,20 @@ def count_groups(
     A group is given by the number of its value in each cut. Counts below the threshold are 0.
     """
     classes = len(private.schema.class_labels)
-    keys = [(place, key) for place, cut in enumerate(cuts) if (key := cut.key()) is not None]
+    keys = [key for cut in cuts if (key := cut.key()) is not None]
     target = AttributeKey(private.schema.require_class())
     lowest = at_least(threshold, combinations(cuts, classes), epsilon)
-    sparse = private.sparse_histogram(*(key for _, key in keys), target, epsilon=epsilon, at_least=lowest)
-    groups = np.zeros((len(sparse), len(cuts)), dtype=np.int64)
-    groups[:, [place for place, _ in keys]] = sparse.places[:, :-1]
-    distinct, group = np.unique(groups, axis=0, return_inverse=True)
-    table = np.zeros((len(distinct), classes), dtype=np.int64)
-    table[group.ravel(), sparse.places[:, -1]] = sparse.counts
-    return distinct, table
+    sparse = private.sparse_histogram(*keys, target, epsilon=epsilon, at_least=lowest)
+    group, label = np.divmod(sparse.numbers, classes)  # the class is the last key
+    starts = np.diff(group, prepend=-1) > 0
+    left = group[starts]
+    groups = np.zeros((len(left), len(cuts)), dtype=np.int64)
+    for place in range(len(cuts) - 1, -1, -1):
+        if len(cuts[place]) > 1:
+            left, groups[:, place] = np.divmod(left, len(cuts[place]))
+    table = np.zeros((len(groups), classes), dtype=np.int64)
+    table[np.cumsum(starts) - 1, label] = sparse.counts
+    return groups, table
 
 
 def groups_of(cuts: Sequence[Cut], rows: Mapping[str, Codes], count: int) -> Integers:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes import Codes
+from dpmine.codes import Codes, smallest_type
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.mining.estimators import Estimator, SchemaLike, named_columns
 from dpmine.progress import Progress
+from dpmine.release.counting import at_least
 from dpmine.release.released import Columns, ReleasedTable
+from dpmine.release.sheet import GroupCounting, combinations_of, release_sheet
 from dpmine.schema import Schema
 from dpmine.tables import PrivateTable
 from dpmine.tree_models import encode_rows
@@ -25,6 +29,8 @@ class ReleaseEstimator(Estimator):
     discloses), `charged_` (by how much the budget fell: less where answers were free). Nothing else about the rows is kept.
     """
 
+    threshold: int | str = 1  # the smallest count that is released, or "auto"
+
     released_: ReleasedTable
     schema_: Schema
     cost_: Epsilon
@@ -34,7 +40,7 @@ class ReleaseEstimator(Estimator):
         """Ask the private table, spend at most the budget, and return what may be released."""
         raise NotImplementedError
 
-    def _groups_of(self, rows: dict[str, Codes], count: int) -> NDArray[np.int64]:
+    def _groups_of(self, rows: Mapping[str, Codes], count: int) -> NDArray[np.int64]:
         """For each row the number of its value of each attribute, as in `ReleasedTable.groups`."""
         raise NotImplementedError
 
@@ -61,11 +67,45 @@ class ReleaseEstimator(Estimator):
 
     def transform(self, X: Any) -> Columns:
         """Other rows, such as a test set, generalised by the same cuts. Other columns, and the class, are left out."""
-        released = self.release()
-        names = list(released.values)
-        rows, count = encode_rows(named_columns(X, self.schema_), self.schema_, names)
+        values = self.release().values
+        rows, count = encode_rows(named_columns(X, self.schema_), self.schema_, list(values))
+        return {
+            name: np.array([value.name for value in values[name]], dtype=object)[codes].tolist()
+            for name, codes in self.transform_codes(rows, count).items()
+        }
+
+    def transform_codes(self, rows: Mapping[str, Codes], count: int) -> dict[str, Codes]:
+        """The same for encoded rows, `count` of them: codes of the generalised values, as in `generalised_schema()`."""
+        values = self.release().values
         groups = self._groups_of(rows, count)
-        columns: Columns = {}
-        for place, (name, values) in enumerate(released.values.items()):
-            columns[name] = np.array([value.name for value in values], dtype=object)[groups[:, place]].tolist()
-        return columns
+        return {name: groups[:, place].astype(smallest_type(len(values[name]))) for place, name in enumerate(values)}
+
+    # -- the sheet --------------------------------------------------------------------------------------------------
+
+    def counting(self) -> GroupCounting:
+        """How the groups were counted, as the plan has it: by its last step, over all combinations of values and class.
+
+        A release that counts otherwise overrides this.
+        """
+        epsilon = self.plan(self.schema_).steps[-1].epsilon
+        possible = combinations_of(self.release())
+        return GroupCounting(epsilon, at_least(self.threshold, possible, epsilon), possible)
+
+    def sheet(self, *, raw: bool = False) -> dict[str, Any]:
+        """What to hand out with the table, as plain JSON: its cost, cuts and noise, and what the numbers mean.
+
+        `raw` says that the rows handed out are drawn back into the raw domains.
+        """
+        released = self.release()
+        fields: Any = dataclasses.fields(self)  # type: ignore[arg-type]
+        given = [field.name for field in fields if field.init and field.name not in ("epsilon", "schema")]
+        parameters = {"epsilon": str(self.budget)} | {name: getattr(self, name) for name in given}
+        return release_sheet(
+            released,
+            algorithm=type(self).__name__,
+            parameters=parameters,
+            plan=self.plan(self.schema_),
+            charged=self.charged_,
+            counting=self.counting(),
+            raw=raw,
+        )

@@ -1,9 +1,10 @@
-"""What a finished experiment leaves in its folder: means as CSV, paired tests as CSV, pictures as PNG."""
+"""What a finished experiment leaves in its folder: means, paired tests and claims as CSV, pictures as PNG."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from dpmine.reproduce.claims import checked
 from dpmine.reproduce.harness import Outcome
 from dpmine.reproduce.plots import draw
 from dpmine.reproduce.significance import compare
@@ -20,4 +21,8 @@ def write_files(outcome: Outcome, folder: Path) -> list[Path]:
         tests = folder / f"{name}.tests.csv"
         write_csv((compared.form() for compared in compare(outcome)), tests)
         written.append(tests)
+    if outcome.experiment.claims:
+        claims = folder / f"{name}.claims.csv"
+        write_csv((claim.form() for claim in checked(outcome)), claims)
+        written.append(claims)
     return written + draw(outcome, folder)

@@ -25,6 +25,7 @@ from dpmine.reproduce.records import Record, RecordFile
 from dpmine.workers import worked
 
 if TYPE_CHECKING:
+    from dpmine.reproduce.claims import Claim
     from dpmine.reproduce.plots import Picture
     from dpmine.reproduce.significance import PairedComparison
 
@@ -59,12 +60,15 @@ class Case:
 
 @dataclass(frozen=True)
 class Published:
-    """A printed mean and standard deviation over so many runs; `step` is the unit of the last printed digit."""
+    """A printed mean and standard deviation over so many runs; `step` is the unit of the last printed digit.
+
+    Where no deviation is printed (None), theirs is taken to be ours.
+    """
 
     point: Point
     algorithm: str
     mean: float
-    std: float
+    std: float | None
     runs: int
     step: float = 0.1
     measure: str = "accuracy"
@@ -92,6 +96,8 @@ class Experiment:
     data_free      parameters that leave the data as they are: cases that differ in them alone share scenes
     indifferent    algorithms that the data-free parameters do not concern: they run once for all of them
     together       scenes with an equal key run one after another, so that what is slow to make can be kept
+    claims         what the paper says in words, to be looked for in the records
+    timed          whether it measures time: then only one worker runs, whatever was asked for
     """
 
     name: str
@@ -112,6 +118,8 @@ class Experiment:
     together: Callable[[Scene], Hashable] | None = None
     published: tuple[Published, ...] = ()
     comparison: PairedComparison | None = None
+    claims: tuple[Claim, ...] = ()
+    timed: bool = False
     durations: Durations = Durations()
 
     def fingerprint(self) -> str:
@@ -122,15 +130,22 @@ class Experiment:
         return hashlib.sha256(canonical(facts).encode()).hexdigest()[:16]
 
     def scene(self, point: Point, repetition: int) -> Scene:
-        drawn = {name: setting for name, setting in point.items() if name not in self.data_free}
+        drawn = self._drawn(point)
         return Scene(drawn, repetition, stable_seed(self.name, drawn, repetition))
+
+    def point_for(self, algorithm: str, point: Point) -> Point:
+        """The part of a point that concerns an algorithm."""
+        return self._drawn(point) if algorithm in self.indifferent else point
+
+    def _drawn(self, point: Point) -> Point:
+        return {name: setting for name, setting in point.items() if name not in self.data_free}
 
     def cases(self, points: Sequence[Point], repetitions: int) -> list[Case]:
         """All cases over these points, each once, those of one scene side by side."""
         found: dict[str, Case] = {}
         for repetition, point, algorithm in itertools.product(range(repetitions), points, self.algorithms):
             scene = self.scene(point, repetition)
-            case = Case(scene.point if algorithm in self.indifferent else point, algorithm, scene)
+            case = Case(self.point_for(algorithm, point), algorithm, scene)
             found.setdefault(case.key, case)
         return list(found.values())
 
@@ -143,6 +158,11 @@ class Outcome:
     points: tuple[Point, ...]
     records: tuple[Record, ...]
     fresh: int
+
+    def runs(self, algorithm: str, point: Point) -> list[Record]:
+        """The records of an algorithm at a point of the grid."""
+        known = dict(self.experiment.point_for(algorithm, point))
+        return [record for record in self.records if record.algorithm == algorithm and dict(record.point) == known]
 
 
 # -- seeds -------------------------------------------------------------------------------------------------------------
@@ -188,7 +208,7 @@ def run(
 
     Every finished case is appended to `<folder>/<name>.jsonl` at once: a run that was stopped goes on where it was.
     """
-    workers = default_workers() if workers is None else workers
+    workers = 1 if experiment.timed else default_workers() if workers is None else workers
     points = chosen_points(experiment, quick=quick, only=only or {})
     runs = _repetitions(experiment, quick, repetitions)
     cases = experiment.cases(points, runs)

@@ -107,7 +107,7 @@ def draw_line(axes: Any, rows: Sequence[Row], picture: Picture, style: Style) ->
     """The means of one algorithm; one that no value of the parameter along the axis belongs to is a level line."""
     for row in rows:
         if picture.x not in row.point:
-            axes.axhline(row.mean, color=style.colour, linestyle="--", linewidth=1.3, label=row.algorithm)
+            axes.axhline(row.mean, color=style.colour, linestyle=style.line, linewidth=1.3, label=row.algorithm)
     line = sorted((row for row in rows if picture.x in row.point), key=lambda row: float(row.point[picture.x]))
     if not line:
         return
@@ -123,17 +123,21 @@ def _draw_published(axes: Any, outcome: Outcome, rows: Sequence[Row]) -> None:
     picture = outcome.experiment.picture
     for place, algorithm in enumerate(outcome.experiment.algorithms):
         printed = [row.published for row in rows if row.algorithm == algorithm and row.published is not None]
-        if printed:
+        style = picture.style(algorithm, place)
+        for found in printed:
+            level = picture.x not in found.point  # stands at the left edge
             axes.errorbar(
-                [float(found.point[picture.x]) for found in printed],
-                [found.mean for found in printed],
-                yerr=[BAND * found.std / math.sqrt(found.runs) for found in printed],
-                fmt=picture.style(algorithm, place).marker,
-                color=picture.style(algorithm, place).colour,
+                [0.0 if level else float(found.point[picture.x])],
+                [found.mean],
+                yerr=None if found.std is None else [BAND * found.std / math.sqrt(found.runs)],
+                fmt=style.marker,
+                color=style.colour,
                 markerfacecolor="none",
                 markersize=9,
                 capsize=3,
                 linewidth=1,
+                clip_on=not level,
+                **({"transform": axes.get_yaxis_transform()} if level else {}),
             )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpmine.errors import DataError
-from dpmine.reproduce.harness import Outcome, Point, canonical
+from dpmine.reproduce.harness import Outcome, Point
 from dpmine.reproduce.records import Record
 
 
@@ -67,13 +67,9 @@ def compare(outcome: Outcome) -> list[Compared]:
     wanted = outcome.experiment.comparison
     if wanted is None:
         return []
-    runs: dict[tuple[str, str], list[Record]] = {}
-    for record in outcome.records:
-        runs.setdefault((canonical(dict(record.point)), record.algorithm), []).append(record)
     results = []
     for point, (first, second) in itertools.product(outcome.points, itertools.combinations(wanted.algorithms, 2)):
-        name = canonical(dict(point))
-        differences = paired_differences(runs[name, first], runs[name, second], wanted.measure)
+        differences = paired_differences(outcome.runs(first, point), outcome.runs(second, point), wanted.measure)
         t, p_value = corrected_t_test(differences, wanted.test_share)
         mean = float(np.mean(differences))
         results.append(Compared(point, first, second, len(differences), mean, t, p_value, wanted.level))

@@ -35,7 +35,8 @@ class Row:
 
 def z_score(ours: Row, printed: Published) -> float:
     """Both deviations count, and the rounding of the printed mean: an error spread evenly over a step of its last digit."""
-    spread = ours.std**2 / ours.runs + printed.std**2 / printed.runs + printed.step**2 / 12
+    theirs = ours.std if printed.std is None else printed.std
+    spread = ours.std**2 / ours.runs + theirs**2 / printed.runs + printed.step**2 / 12
     return (ours.mean - printed.mean) / math.sqrt(spread)
 
 
@@ -79,7 +80,7 @@ def row_form(row: Row, parameters: Iterable[str]) -> dict[str, Any]:
         "std": round(row.std, 4),
         "standard_error": round(row.standard_error, 4),
         "published_mean": "" if row.published is None else row.published.mean,
-        "published_std": "" if row.published is None else row.published.std,
+        "published_std": "" if row.published is None or row.published.std is None else row.published.std,
         "z_score": "" if z is None else round(z, 2),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from dpmine.schema import Schema
 
 if TYPE_CHECKING:
     from dpmine.mining.trees.estimator import TreeEstimator
+    from dpmine.release.estimator import ReleaseEstimator
+
+Model = TypeVar("Model", bound="TreeEstimator | ReleaseEstimator")
 
 SCORES = {"InfoGain": "infogain", "Gini": "gini", "Max": "max"}
 BINS = 10  # of a numeric attribute, for algorithms that know categories only
@@ -53,12 +56,13 @@ def accuracy(algorithm: str, sample: Sample, *, epsilon: float, depth: int) -> f
     return float(np.mean(predicted == sample.test.columns[target]) * 100)
 
 
-def fitted(model: TreeEstimator, table: EncodedTable) -> TreeEstimator:
+def fitted(model: Model, table: EncodedTable) -> Model:
     """Fit with a budget of its own: a ledger in memory that grants this one model all it asks for."""
     from dpmine.dataset import open as open_table
 
-    with open_table(table, schema=table.schema, cap=model.epsilon) as data:
-        return model.fit(data.grant("experiment", epsilon=model.epsilon), progress=False)
+    with open_table(table, schema=table.schema, cap=model.budget) as data:
+        model.fit(data.grant("experiment", epsilon=model.budget), progress=False)
+    return model
 
 
 # -- algorithms by name ------------------------------------------------------------------------------------------------

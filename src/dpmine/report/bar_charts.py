@@ -1,0 +1,114 @@
+"""Small bar charts as SVG to stand in a page: one or two series of shares over the same labels.
+
+Colours are attributes, so that a chart is right on its own; a page may override them by class, for a dark one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+from dpmine.report.drawing import COLOURS, FONTS
+from dpmine.report.words import clean, cut
+
+FILLS = {"first": COLOURS[0], "second": COLOURS[1]}
+
+WIDTH = 440
+LABEL_ROOM, VALUE_ROOM = 150, 56  # beside horizontal bars
+LONGEST_LABEL = 22
+BAR, GAP = 12, 7
+COLUMNS_HEIGHT, TOP, AXIS_ROOM = 130, 18, 24
+MOST_TICKS = 6
+
+
+@dataclass(frozen=True)
+class Series:
+    """Shares from 0 to 1, and how far each may be off (0 where nothing is known of it)."""
+
+    name: str
+    shares: tuple[float, ...]
+    off_by: float = 0.0
+
+
+def share_words(share: float) -> str:
+    """A share in percent, with a digit more where it is small."""
+    return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+
+
+def bars_svg(title: str, labels: Sequence[str], series: Sequence[Series]) -> str:
+    """Horizontal bars, one line for each label: for categories."""
+    step = len(series) * BAR + GAP
+    room = WIDTH - LABEL_ROOM - VALUE_ROOM
+    largest = _largest(series)
+    shapes = []
+    for place, label in enumerate(labels):
+        top = place * step + GAP / 2
+        shapes.append(_text(LABEL_ROOM - 8, top + len(series) * BAR / 2 + 4, cut(clean(label), LONGEST_LABEL), "end"))
+        for number, one in enumerate(series):
+            share, y = one.shares[place], top + number * BAR
+            width = room * max(share, 0) / largest
+            shapes.append(_bar(number, LABEL_ROOM, y + 1, width, BAR - 2, f"{label}, {one.name}: {share_words(share)}"))
+            end = width
+            if one.off_by:
+                low, high = (room * min(max(share + off, 0), largest) / largest for off in (-one.off_by, one.off_by))
+                shapes.append(_line(LABEL_ROOM + low, y + BAR / 2, LABEL_ROOM + high, y + BAR / 2))
+                end = max(width, high)
+            shapes.append(_text(LABEL_ROOM + end + 5, y + BAR - 2, share_words(share), "start", 10))
+    return _svg(title, _description(labels, series), len(labels) * step, shapes)
+
+
+def columns_svg(title: str, labels: Sequence[str], ends: Sequence[str], series: Sequence[Series]) -> str:
+    """Vertical bars side by side: for the bins of numbers. `ends` are the numbers that stand below them, one a bin."""
+    slot = (WIDTH - 16) / max(len(labels), 1)
+    thick = (slot - min(slot * 0.18, 4)) / max(len(series), 1)
+    largest = _largest(series)
+    base = TOP + COLUMNS_HEIGHT
+    shapes = [_text(8, 11, f"highest {share_words(largest)}", "start", 10)]
+    for number, one in enumerate(series):
+        for place, share in enumerate(one.shares):
+            height = COLUMNS_HEIGHT * max(share, 0) / largest
+            x = 8 + place * slot + number * thick
+            tip = f"{labels[place]}, {one.name}: {share_words(share)}"
+            shapes.append(_bar(number, x, base - height, thick, height, tip))
+            if one.off_by:
+                low, high = (
+                    COLUMNS_HEIGHT * min(max(share + off, 0), largest) / largest for off in (-one.off_by, one.off_by)
+                )
+                shapes.append(_line(x + thick / 2, base - low, x + thick / 2, base - high))
+    shapes.append(_line(8, base, WIDTH - 8, base))
+    every = -(-len(ends) // MOST_TICKS)
+    for place in range(0, len(ends), every):
+        shapes.append(_text(8 + place * slot, base + 15, ends[place], "start" if place == 0 else "middle", 10))
+    return _svg(title, _description(labels, series), base + AXIS_ROOM, shapes)
+
+
+def _largest(series: Sequence[Series]) -> float:
+    return max((share + one.off_by for one in series for share in one.shares), default=0.0) or 1.0
+
+
+def _description(labels: Sequence[str], series: Sequence[Series]) -> str:
+    names = " and ".join(one.name for one in series)
+    return f"Bars of {names} for {len(labels)} values; the table below has the numbers."
+
+
+def _svg(title: str, description: str, height: float, shapes: Sequence[str]) -> str:
+    label = quoteattr(f"{clean(title)}. {clean(description)}")
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}"'
+    return f'{head} role="img" aria-label={label} font-family="{FONTS}" font-size="11.5">{"".join(shapes)}</svg>'
+
+
+def _bar(number: int, x: float, y: float, width: float, height: float, tip: str) -> str:
+    kind = "first" if number == 0 else "second"
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{max(height, 0.5):.1f}"'
+    return f'<rect class="{kind}" {place} fill="{FILLS[kind]}"><title>{escape(clean(tip))}</title></rect>'
+
+
+def _text(x: float, y: float, text: str, anchor: str, size: float = 11.5) -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}"'
+    return f'<text {place} fill="currentColor">{escape(clean(text))}</text>'
+
+
+def _line(x: float, y: float, to_x: float, to_y: float) -> str:
+    place = f'x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}"'
+    return f'<line {place} stroke="currentColor" stroke-width="1"/>'

@@ -1,0 +1,356 @@
+"""One page about a released table: for anyone, or, with true numbers beside the released ones, for its owner alone.
+
+The public page is built from the sheet, the released bars and what was bought: no function of this module is ever given a
+table, and only `owner_page` takes numbers that were computed from rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from dpmine.report.bar_charts import Series, bars_svg, columns_svg, share_words
+from dpmine.report.page_style import STYLE
+from dpmine.report.words import clean, many
+
+OWNER_ONLY = "OWNER ONLY: computed from true rows, not private, do not publish"
+LONG_LIST = 12  # values of a cut that are shown at once
+
+
+@dataclass(frozen=True)
+class ReleasedBars:
+    """How many released records each bar of an attribute has."""
+
+    attribute: str
+    is_numeric: bool
+    labels: tuple[str, ...]
+    records: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class NoisyBars:
+    """The same bars, counted among the private rows and paid for: each within `half_width` in 95 % of the cases."""
+
+    counts: tuple[int, ...]
+    half_width: int
+
+
+@dataclass(frozen=True)
+class NoisyJudgement:
+    """What a model that learned from the release is worth on the private rows, paid for.
+
+    confusion  noisy counts of predicted (rows) by true class (columns)
+    accuracy   the share of right predictions, and the ends of its interval
+    majority   about the accuracy of always answering the most frequent class
+    """
+
+    learner: str
+    classes: tuple[str, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    half_width: int
+    accuracy: tuple[float, float, float]
+    majority: float
+
+
+@dataclass(frozen=True)
+class PaidCheck:
+    """Noisy numbers about the private rows, bought to be published."""
+
+    epsilon: str
+    bars: Mapping[str, NoisyBars]
+    judgement: NoisyJudgement
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """A model that learned from a part of the released records, tried on the others: released numbers alone."""
+
+    learner: str
+    accuracy: float
+    majority: float
+
+
+@dataclass(frozen=True)
+class TrueUtility:
+    """Accuracies on true rows of a model that learned from true rows and of one that learned from the release."""
+
+    learner: str
+    from_rows: float
+    from_release: float
+
+
+@dataclass(frozen=True)
+class OwnerView:
+    """TRUE NUMBERS, for the owner alone: rows in each bar, and accuracies on a test part of the rows."""
+
+    bars: Mapping[str, tuple[int, ...]]
+    utility: tuple[TrueUtility, ...]
+    majority: float
+    test_rows: int
+
+
+def release_page(
+    sheet: Mapping[str, Any], bars: Sequence[ReleasedBars], self_test: SelfTest, check: PaidCheck | None = None
+) -> str:
+    """The public page: released numbers, and those that were paid for."""
+    figures = [_public_figure(one, check) for one in bars]
+    sections = [
+        _facts(sheet, check),
+        _meaning(sheet),
+        _cuts(sheet),
+        _section("Distributions", f"<p>{_distribution_words(check)}</p>{_legend(check)}{_grid(figures)}"),
+        _public_utility(sheet, self_test, check),
+        _budget(sheet, check),
+    ]
+    title = f"{sheet['dataset']}: a released table"
+    return _page(title, "", f"<h1>{_text(title)}</h1>", sections, sheet)
+
+
+def owner_page(sheet: Mapping[str, Any], bars: Sequence[ReleasedBars], view: OwnerView) -> str:
+    """The owner's page: true numbers beside the released ones, and a warning wherever they stand."""
+    figures = [_owner_figure(one, view.bars[one.attribute]) for one in bars]
+    words = "<p>Shares of the true rows (before) and of the released records (after), value by value.</p>"
+    sections = [
+        _facts(sheet, None),
+        _cuts(sheet),
+        _section("Before and after", f"{words}{_legend_of('after: released', 'before: true rows')}{_grid(figures)}"),
+        _owner_distances(bars, view),
+        _owner_utility(view),
+    ]
+    title = f"{sheet['dataset']}: the released table and the true one"
+    banner = f'<p class="banner" role="alert">{OWNER_ONLY}</p>'
+    return _page(f"OWNER ONLY - {title}", "owner", f"{banner}<h1>{_text(title)}</h1>", sections, sheet)
+
+
+def distance(some: Sequence[float], others: Sequence[float]) -> float:
+    """The total variation distance of two distributions: the largest difference of any set's share."""
+    return sum(abs(one - other) for one, other in zip(shares_of(some), shares_of(others), strict=True)) / 2
+
+
+def shares_of(counts: Sequence[float]) -> tuple[float, ...]:
+    """Counts as shares of their sum; all 0 where noise left nothing."""
+    total = sum(counts)
+    return tuple(count / total if total > 0 else 0.0 for count in counts)
+
+
+# -- the parts of a page ---------------------------------------------------------------------------------------------
+
+
+def _facts(sheet: Mapping[str, Any], check: PaidCheck | None) -> str:
+    privacy, groups = sheet["privacy"], sheet["groups"]
+    facts = [
+        ("algorithm", sheet["algorithm"]),
+        ("epsilon of the release", privacy["epsilon_disclosed"]),
+        *([("epsilon of the check on this page", check.epsilon)] if check else []),
+        ("released records (noisy)", f"{sheet['records']:,}"),
+        ("groups shown", f"{groups['shown']:,}"),
+        ("each count within, in 95 %", sheet["counts"]["interval_95"].replace("+-", "±")),
+        ("rows", sheet["rows"]),
+        ("date", sheet["date"]),
+    ]
+    cells = "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(fact)}</dd></div>" for name, fact in facts)
+    return _section("What was released", f'<dl class="facts">{cells}</dl>')
+
+
+def _meaning(sheet: Mapping[str, Any]) -> str:
+    items = "".join(f"<li>{_text(sentence)}</li>" for sentence in sheet["meaning"])
+    return _section("How to read it", f"<ul>{items}</ul>")
+
+
+def _cuts(sheet: Mapping[str, Any]) -> str:
+    rows = []
+    for name, form in sheet["attributes"].items():
+        values = [value["name"] for value in form["values"]]
+        listed = ", ".join(map(_text, values[:LONG_LIST]))
+        if len(values) > LONG_LIST:
+            rest = ", ".join(map(_text, values[LONG_LIST:]))
+            listed += f"<details><summary>and {len(values) - LONG_LIST:,} more</summary>{rest}</details>"
+        rows.append([_text(name), f"{len(values):,}", listed])
+    table = _table("The values of each attribute in the released table", ["attribute", "values", "which"], rows, "lrl")
+    return _section("How far values were generalised", table)
+
+
+def _public_figure(bars: ReleasedBars, check: PaidCheck | None) -> str:
+    series = [Series("released", shares_of(bars.records))]
+    header, columns = ["value", "released records"], [[f"{count:,.0f}" for count in bars.records]]
+    if check is not None:
+        noisy = check.bars[bars.attribute]
+        total = sum(noisy.counts)
+        off_by = noisy.half_width / total if total > 0 else 0.0
+        series.append(Series("checked", shares_of(noisy.counts), off_by))
+        header.append(f"noisy count of rows (±{noisy.half_width:,})")
+        columns.append([f"{count:,}" for count in noisy.counts])
+    rows = [list(row) for row in zip(map(_text, bars.labels), *columns, strict=True)]
+    table = _table(f"{bars.attribute}: released records", header, rows, "lrr")
+    return _figure(bars, series, "", table)
+
+
+def _owner_figure(bars: ReleasedBars, true_rows: Sequence[int]) -> str:
+    series = [Series("released", shares_of(bars.records)), Series("true rows", shares_of(true_rows))]
+    away = f"Total variation distance {share_words(distance(bars.records, true_rows))}."
+    rows = [
+        [_text(label), f"{record:,.0f}", f"{row:,}"]
+        for label, record, row in zip(bars.labels, bars.records, true_rows, strict=True)
+    ]
+    table = _table(f"{bars.attribute}: {OWNER_ONLY}", ["value", "released records", "true rows"], rows, "lrr")
+    return _figure(bars, series, f"<p>{away}</p>{_mark()}", table)
+
+
+def _figure(bars: ReleasedBars, series: Sequence[Series], more: str, table: str) -> str:
+    title = f"Distribution of {bars.attribute}"
+    if bars.is_numeric:
+        ends = [label.split(" ")[0] for label in bars.labels]
+        picture = columns_svg(title, bars.labels, ends, series)
+    else:
+        picture = bars_svg(title, bars.labels, series)
+    numbers = f"<details><summary>numbers</summary>{table}</details>"
+    return f"<figure><figcaption><h3>{_text(bars.attribute)}</h3></figcaption>{picture}{more}{numbers}</figure>"
+
+
+def _distribution_words(check: PaidCheck | None) -> str:
+    words = (
+        "Shares of the released records; the class comes first. Where values were generalised, records are spread over the "
+        "values that theirs stands for, as rows drawn back into the raw domains are on average."
+    )
+    if check is None:
+        return words
+    return (
+        f"{words} Beside them, checked against the rows at epsilon {_text(check.epsilon)}: noisy counts that were paid for; "
+        "the thin lines are their 95 % intervals, each on its own."
+    )
+
+
+def _public_utility(sheet: Mapping[str, Any], self_test: SelfTest, check: PaidCheck | None) -> str:
+    counts, groups = sheet["counts"], sheet["groups"]
+    rows = [
+        ["standard deviation of the noise in a count", f"{counts['standard_deviation']:,g} records"],
+        ["a count is off by at most, in 95 %", f"{_text(counts['interval_95'].removeprefix('+-'))} records"],
+        ["smallest count shown", f"{counts['threshold']:,}"],
+        ["counts shown, of those possible", f"{groups['counts_shown']:,} of {groups['counts_possible']:,}"],
+        ["counts shown without any record, at most about", f"{groups['empty_counts_shown_at_most_about']:,g}"],
+        [f"{_text(self_test.learner)}, learned from and tried on released records", share_words(self_test.accuracy)],
+        ["always the most frequent class, on released records", share_words(self_test.majority)],
+    ]
+    if check is not None:
+        value, low, high = check.judgement.accuracy
+        interval = f"{share_words(value)} ({share_words(low)} to {share_words(high)})"
+        learner = f"{_text(check.judgement.learner)}, learned from the release and tried on the rows"
+        rows += [
+            [f"{learner}; checked against the rows at epsilon {_text(check.epsilon)}, 95 % interval", interval],
+            ["always the most frequent class, on the rows, about", share_words(check.judgement.majority)],
+        ]
+    table = _table("Utility", ["measure", "value"], rows, "lr")
+    return _section("What it is good for", table + ("" if check is None else _confusion(check)))
+
+
+def _confusion(check: PaidCheck) -> str:
+    judged = check.judgement
+    caption = (
+        f"Checked against the rows at epsilon {check.epsilon}: noisy counts of predicted by true class, each within "
+        f"{judged.half_width:,} in 95 % of the cases"
+    )
+    rows = [
+        [f"predicted {_text(name)}", *(f"{count:,}" for count in counts)]
+        for name, counts in zip(judged.classes, judged.confusion, strict=True)
+    ]
+    header = ["", *(f"truly {name}" for name in judged.classes)]
+    return _table(caption, header, rows, "l" + "r" * len(judged.classes))
+
+
+def _budget(sheet: Mapping[str, Any], check: PaidCheck | None) -> str:
+    plan = sheet["privacy"]["plan"]
+    rows = [
+        [_text(step["what"]), _text(step["epsilon"]), f"{step['times']:,}", _text(step["cost"])] for step in plan["steps"]
+    ]
+    if check is not None:
+        rows.append(["check of this page against the rows", "", "", _text(check.epsilon)])
+    table = _table(f"Budget plan of {plan['algorithm']}", ["step", "epsilon", "times", "cost"], rows, "lrrr")
+    return _section("What it cost", table)
+
+
+def _owner_distances(bars: Sequence[ReleasedBars], view: OwnerView) -> str:
+    rows = [[_text(one.attribute), share_words(distance(one.records, view.bars[one.attribute]))] for one in bars]
+    table = _table(f"Total variation distances. {OWNER_ONLY}", ["attribute", "distance"], rows, "lr")
+    return _section("How far the distributions moved", f"{_mark()}{table}")
+
+
+def _owner_utility(view: OwnerView) -> str:
+    rows = [
+        [_text(one.learner), share_words(one.from_rows), share_words(one.from_release)] for one in view.utility
+    ]
+    rows.append(["always the most frequent class", share_words(view.majority), ""])
+    header = ["learner", "learned from true rows", "learned from the release"]
+    table = _table(f"Accuracy on a test part of the true rows. {OWNER_ONLY}", header, rows, "lrr")
+    words = (
+        f"<p>A random third of the rows ({many(view.test_rows, 'row')}) is the test part; the other two thirds taught the "
+        "first column. The release was made from all rows, the test part among them.</p>"
+    )
+    return _section("What it is good for", f"{_mark()}{words}{table}")
+
+
+# -- HTML ------------------------------------------------------------------------------------------------------------
+
+
+def _page(title: str, kind: str, head: str, sections: Sequence[str], sheet: Mapping[str, Any]) -> str:
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    fingerprint = f"Schema {_text(sheet['schema_fingerprint'][:16])}…, made by dpmine {_text(sheet['dpmine'])}"
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}"><meta name="robots" content="noindex">',
+            f"<title>{_text(title)}</title><style>{STYLE}</style></head>",
+            f'<body class="{kind}"><main><header>{head}</header>',
+            *sections,
+            f"<footer><p>{fingerprint}.</p></footer></main></body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{_text(title)}</h2>{body}</section>"
+
+
+def _grid(figures: Sequence[str]) -> str:
+    return f'<div class="grid">{"".join(figures)}</div>'
+
+
+def _legend(check: PaidCheck | None) -> str:
+    return "" if check is None else _legend_of("released", f"checked against the rows at epsilon {check.epsilon}")
+
+
+def _legend_of(first: str, second: str) -> str:
+    return (
+        f'<p class="legend"><span class="swatch first"></span>{_text(first)} '
+        f'<span class="swatch second"></span>{_text(second)}</p>'
+    )
+
+
+def _mark() -> str:
+    return f'<p class="mark">{OWNER_ONLY}</p>'
+
+
+def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
+    """A table with a caption; `rows` are HTML already, `sides` is l or r for each column."""
+    kinds = [' class="number"' if side == "r" else "" for side in sides]
+    head = "".join(f'<th scope="col"{kind}>{_text(name)}</th>' for name, kind in zip(header, kinds, strict=False))
+    body = "".join(f"<tr>{''.join(_cells(row, kinds))}</tr>" for row in rows)
+    return (
+        f'<div class="scroll"><table><caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cells(row: Sequence[str], kinds: Sequence[str]) -> Iterator[str]:
+    yield f'<th scope="row">{row[0]}</th>'
+    for cell, kind in zip(row[1:], kinds[1:], strict=False):
+        yield f"<td{kind}>{cell}</td>"
+
+
+def _text(text: object) -> str:
+    return escape(clean(str(text)))
