@@ -26,7 +26,9 @@ from dpmine.mining.trees.diffp_c45 import DiffPC45
 from dpmine.mining.trees.diffp_id3 import DiffPID3
 from dpmine.mining.trees.sulq_id3 import SulqID3
 from dpmine.queries import Leaf, Split, Stay, Subsets, Thresholds, one_versus_rest
+from dpmine.release.contingency import ContingencyTable
 from dpmine.release.diffgen import DiffGen
+from dpmine.release.tree_release import TreeRelease
 from dpmine.renewal import Renewal
 from dpmine.schema import ItemList, Nominal, Numeric, Schema
 from dpmine.tables import PrivateTable
@@ -37,6 +39,7 @@ __all__ = [
     "AnswerError",
     "AuditResult",
     "BudgetError",
+    "ContingencyTable",
     "DataError",
     "DataSet",
     "DiffGen",
@@ -66,6 +69,7 @@ __all__ = [
     "SulqID3",
     "Thresholds",
     "TreeClassifier",
+    "TreeRelease",
     "audit",
     "col",
     "load",

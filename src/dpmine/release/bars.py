@@ -6,6 +6,7 @@ A bar stands for one category, some grid points, or what is left. Released count
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -69,7 +70,7 @@ def released_bars(released: ReleasedTable) -> list[ReleasedBars]:
 def counts_by_code(released: ReleasedTable, name: str) -> NDArray[np.float64]:
     """How many records have each code of an attribute, on average over the drawing of raw values."""
     if name == released.target:
-        return released.counts.sum(axis=0).astype(np.float64)
+        return np.asarray(released.counts.sum(axis=0), dtype=np.float64)
     place = list(released.values).index(name)
     by_value = np.zeros((len(released.values[name]), released.counts.shape[1]))
     np.add.at(by_value, released.groups[:, place], released.counts)
@@ -101,7 +102,7 @@ def _bins(attribute: Numeric) -> Axis:
     starts = [attribute.first_code_at_least(edge) for edge in edges]
     bars = np.searchsorted(starts, np.arange(attribute.size), side="right")
     ends = [plain(attribute.low), *map(plain, edges)]
-    labels = [f"{low} to <{high}" for low, high in zip(ends[:-1], ends[1:], strict=True)]
+    labels = [f"{low} to <{high}" for low, high in itertools.pairwise(ends)]
     labels.append(f"{ends[-1]} to {attribute.label(attribute.size - 1)}")
     return Axis(attribute, tuple(labels), bars, Bins(attribute.name, tuple(map(plain, edges))))
 

@@ -153,6 +153,22 @@ class NumericCut(Cut):
         return self.attribute.label(self.starts[value]), self.attribute.label(end - 1)
 
 
+def value_name(attribute: Nominal | Numeric, codes: tuple[int, ...]) -> str:
+    """A name for any set of an attribute's codes: an interval, a node of the taxonomy, or the categories themselves."""
+    if isinstance(attribute, Numeric):
+        end = codes[-1] + 1
+        last = f"<{attribute.label(end)}" if end < attribute.size else attribute.label(attribute.size - 1)
+        return f"{attribute.label(codes[0])} to {last}"
+    members = {attribute.label(code) for code in codes}
+    for node in _taxonomy(attribute).nodes():
+        if set(node.leaves()) == members:
+            return node.name
+    others = [category for category in attribute.categories if category not in members]
+    if len(others) < len(members):
+        return f"not {' or '.join(others)}"
+    return " or ".join(attribute.label(code) for code in codes)
+
+
 def root_cut(attribute: Nominal | Numeric) -> Cut:
     """Everything under one value. Without a taxonomy the root's children are the categories themselves."""
     if isinstance(attribute, Numeric):

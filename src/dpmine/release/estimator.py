@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +28,7 @@ class ReleaseEstimator(Estimator):
     discloses), `charged_` (by how much the budget fell: less where answers were free). Nothing else about the rows is kept.
     """
 
-    threshold: int | str = 1  # the smallest count that is released, or "auto"
+    threshold: int | str | None = None  # the smallest count that is released, or "auto"; None: all are
 
     released_: ReleasedTable
     schema_: Schema
@@ -40,7 +39,7 @@ class ReleaseEstimator(Estimator):
         """Ask the private table, spend at most the budget, and return what may be released."""
         raise NotImplementedError
 
-    def _groups_of(self, rows: Mapping[str, Codes], count: int) -> NDArray[np.int64]:
+    def _groups_of(self, rows: dict[str, Codes], count: int) -> NDArray[np.int64]:
         """For each row the number of its value of each attribute, as in `ReleasedTable.groups`."""
         raise NotImplementedError
 
@@ -74,7 +73,7 @@ class ReleaseEstimator(Estimator):
             for name, codes in self.transform_codes(rows, count).items()
         }
 
-    def transform_codes(self, rows: Mapping[str, Codes], count: int) -> dict[str, Codes]:
+    def transform_codes(self, rows: dict[str, Codes], count: int) -> dict[str, Codes]:
         """The same for encoded rows, `count` of them: codes of the generalised values, as in `generalised_schema()`."""
         values = self.release().values
         groups = self._groups_of(rows, count)
@@ -82,11 +81,14 @@ class ReleaseEstimator(Estimator):
 
     # -- the sheet --------------------------------------------------------------------------------------------------
 
-    def counting(self) -> GroupCounting:
-        """How the groups were counted, as the plan has it: by its last step, over all combinations of values and class.
+    def counting(self) -> GroupCounting | None:
+        """How the groups were counted, for the sheet; None leaves that out.
 
-        A release that counts otherwise overrides this.
+        With a threshold: by the last step of the plan, over all combinations of values and class. Releases that count
+        otherwise override this.
         """
+        if self.threshold is None:
+            return None
         epsilon = self.plan(self.schema_).steps[-1].epsilon
         possible = combinations_of(self.release())
         return GroupCounting(epsilon, at_least(self.threshold, possible, epsilon), possible)

@@ -15,7 +15,7 @@ from dpmine.report.release_page import SelfTest
 
 LEARNER = "a tree of depth 6"
 DEPTH = 6  # two-way splits: at most 127 nodes, which is always small enough to ask the private table about
-MOST_RECORDS = 200_000  # that a learner is given: more would not teach it more
+MOST_RECORDS = 100_000  # that a learner is given: more would not teach it more
 TEST_SHARE = 3  # one of so many rows is tried, the others teach
 
 Codes = NDArray[np.int64]
@@ -58,7 +58,7 @@ def majority_of(classes: Codes) -> float:
 
 def test_part(count: int, seed: int) -> NDArray[np.bool_]:
     """A random third of so many rows."""
-    return public_generator(seed).permutation(count) % TEST_SHARE == 0
+    return np.asarray(public_generator(seed).permutation(count) % TEST_SHARE == 0)
 
 
 def of_part(codes: Mapping[str, Codes], chosen: NDArray[np.bool_]) -> dict[str, Codes]:

@@ -33,7 +33,8 @@ class CheckBudget:
     @classmethod
     def of(cls, epsilon: Epsilon, schema: Schema) -> CheckBudget:
         row = epsilon.units // schema.rows_per_unit
-        return cls(Epsilon(row // 2), Epsilon((row - row // 2) // _histograms(schema)))
+        histogram = row // 2 // _histograms(schema)
+        return cls(Epsilon(row - histogram * _histograms(schema)), Epsilon(histogram))
 
 
 def plan_check(epsilon: Epsilon, schema: Schema) -> BudgetPlan:

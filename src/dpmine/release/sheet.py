@@ -30,13 +30,17 @@ class GroupCounting:
     """How a release counted its groups; public numbers.
 
     epsilon   for each count, along one row
-    at_least  the smallest noisy count that is shown
-    possible  how many combinations of values and class there are, shown or not
+    at_least  the smallest noisy count that is shown; None where all are
+    possible  how many counts there are, shown or not
     """
 
     epsilon: Epsilon
-    at_least: int
+    at_least: int | None
     possible: int
+
+    @property
+    def scale(self) -> float:
+        return 1 / float(self.epsilon)
 
     @property
     def deviation(self) -> float:
@@ -50,8 +54,46 @@ class GroupCounting:
 
     @property
     def phantoms(self) -> float:
-        """How many combinations would be shown by noise alone, were all of them empty: a bound, as some are not."""
-        return phantoms(self.possible, self.epsilon, self.at_least)
+        """How many counts would be shown by noise alone, were all of them empty: a bound, as some are not."""
+        return 0 if self.at_least is None else phantoms(self.possible, self.epsilon, self.at_least)
+
+    @property
+    def phantom_records(self) -> float:
+        """How many records those would have: noise that reaches the threshold exceeds it by 1 / (exp(epsilon) - 1)."""
+        return self.phantoms * ((self.at_least or 0) + 1 / math.expm1(float(self.epsilon)))
+
+    def form(self) -> dict[str, Any]:
+        form = {
+            "epsilon": str(self.epsilon),
+            "noise": "discrete Laplace",
+            "noise_scale": _rounded(self.scale),
+            "standard_deviation": _rounded(self.deviation),
+            "off_by_at_most_in_95_percent": self.half_width,
+            "possible": self.possible,
+        }
+        if self.at_least is None:
+            return form
+        return form | {
+            "threshold": self.at_least,
+            "empty_but_shown_at_most_about": _rounded(self.phantoms),
+            "records_in_those_at_most_about": _rounded(self.phantom_records),
+        }
+
+    def words(self) -> list[str]:
+        sentences = [
+            f"The noise of a count is discrete Laplace noise of scale {_rounded(self.scale):g}: a count is within "
+            f"{self.half_width:,} of the true one in 95 % of the cases, each count on its own; among many counts some are "
+            "further off. Sums over many groups carry the noise of every group."
+        ]
+        if self.at_least is not None:
+            sentences += [
+                f"Noisy counts below {self.at_least:,} were left out: a group that is missing has few records, not always "
+                "none, and small counts that are shown are too high on average.",
+                f"Groups without records get noise too. Of the {self.possible:,} counts that were possible, up to about "
+                f"{_rounded(self.phantoms):,.0f} may be shown though no record is there, and these would hold about "
+                f"{_rounded(self.phantom_records):,.0f} of the table's records.",
+            ]
+        return sentences
 
 
 def combinations_of(released: ReleasedTable) -> int:
@@ -66,7 +108,7 @@ def release_sheet(
     parameters: Mapping[str, Any],
     plan: BudgetPlan,
     charged: Epsilon,
-    counting: GroupCounting,
+    counting: GroupCounting | None,
     raw: bool,
 ) -> dict[str, Any]:
     """The sheet as plain JSON."""
@@ -92,20 +134,8 @@ def release_sheet(
         "attributes": {
             name: _attribute_form(schema.single(name), values) for name, values in sorted_by(schema, released.values)
         },
-        "groups": {
-            "shown": len(released.groups),
-            "counts_shown": int((released.counts > 0).sum()),
-            "counts_possible": counting.possible,
-            "empty_counts_shown_at_most_about": _rounded(min(counting.phantoms, counting.possible)),
-        },
-        "counts": {
-            "epsilon": str(counting.epsilon),
-            "noise": "discrete Laplace",
-            "noise_scale": _rounded(1 / float(counting.epsilon)),
-            "standard_deviation": _rounded(counting.deviation),
-            "interval_95": f"+-{counting.half_width}",
-            "threshold": counting.at_least,
-        },
+        "groups": len(released.groups),
+        "counts": {"shown": int((released.counts > 0).sum())} | ({} if counting is None else counting.form()),
         "meaning": _meaning(released, parameters, plan, counting, raw),
     }
 
@@ -123,29 +153,22 @@ def _attribute_form(attribute: Single, values: tuple[CutValue, ...]) -> dict[str
             for value in values
         ]
         return {"kind": "numeric", "values": spans}
-    named = [
-        {"name": value.name, "categories": [attribute.label(code) for code in value.codes]} for value in values
-    ]
+    named = [{"name": value.name, "categories": [attribute.label(code) for code in value.codes]} for value in values]
     return {"kind": "nominal", "values": named}
 
 
 def _meaning(
-    released: ReleasedTable, parameters: Mapping[str, Any], plan: BudgetPlan, counting: GroupCounting, raw: bool
+    released: ReleasedTable, parameters: Mapping[str, Any], plan: BudgetPlan, counting: GroupCounting | None, raw: bool
 ) -> list[str]:
     """What a reader who never heard of dpmine must know to use the numbers."""
     schema = released.schema
     sentences = [
-        f"The release is differentially private with epsilon {plan.cost} (delta 0). Neighbouring tables: "
-        f"{schema.unit.neighbours}. That changes the probability of any released table by at most a factor exp({plan.cost}).",
+        f"The release is differentially private with epsilon {plan.cost} (delta 0): to {schema.unit.neighbours} changes the "
+        f"probability of any released table by at most a factor exp({plan.cost}).",
         "Whatever is computed from the table costs no further budget.",
-        "Records that agree on all generalised values form a group. How many records a group has of each class is a noisy "
-        f"count: the true one plus discrete Laplace noise of scale {_rounded(1 / float(counting.epsilon)):g}.",
-        f"A count is within {counting.half_width:,} of the true one in 95 % of the cases, each count on its own; among many "
-        "counts some are further off. Sums over many groups carry the noise of every group.",
-        f"Noisy counts below {counting.at_least:,} were left out, so a group that is missing has few records, not always none, "
-        "and counts that were shown are too high on average.",
-        f"Groups without records get noise too. Of the {counting.possible:,} counts that were possible, up to about "
-        f"{_rounded(min(counting.phantoms, counting.possible)):,g} may be shown though no record is there.",
+        "Records that agree on all generalised values form a group. How many records of each class a group has is a noisy "
+        "count.",
+        *([] if counting is None else counting.words()),
     ]
     if parameters.get("leftover"):
         sentences.append(
