@@ -23,6 +23,11 @@ from dpmine.mining.trees.diffp_c45 import DiffPC45
 from dpmine.mining.trees.diffp_id3 import DiffPID3
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.sulq_id3 import SulqID3
+from dpmine.release.contingency import ContingencyTable
+from dpmine.release.counting import AUTO
+from dpmine.release.diffgen import DiffGen
+from dpmine.release.estimator import ReleaseEstimator
+from dpmine.release.tree_release import TreeRelease
 from dpmine.schema import Nominal, Numeric, Schema
 from dpmine.tables import PrivateTable
 from dpmine.tree_models import Node, Trees, labels_of
@@ -94,6 +99,43 @@ def algorithm_pairs() -> Iterator[AuditPair]:
         _fitted(lambda: RandomForest(epsilon=4, trees=2, max_depth=1, seed=1)),
         by_key=True,
     )
+    counting = "dpmine.release.counting.count_groups"
+    yield _pair(
+        "diffgen",
+        ("dpmine.release.diffgen.DiffGen", counting),
+        "8",
+        _released(lambda: DiffGen(epsilon=8, specialisations=2)),
+    )
+    yield _pair(
+        "diffgen-improved",
+        ("dpmine.release.diffgen.DiffGen", counting),
+        "4",
+        _released(
+            lambda: DiffGen(
+                epsilon=4,
+                specialisations=AUTO,
+                score="gini-gain",
+                points="joint",
+                leftover=True,
+                threshold=AUTO,
+                total_share=0.1,
+                frequency_share=0.1,
+            )
+        ),
+    )
+    yield _pair(
+        "contingency-table",
+        ("dpmine.release.contingency.ContingencyTable", counting),
+        "1",
+        _released(lambda: ContingencyTable(epsilon=1, bins=2, threshold=1)),
+        runs=1_100,
+    )
+    yield _pair(
+        "tree-release",
+        ("dpmine.release.tree_release.TreeRelease",),
+        "4",
+        _released(lambda: TreeRelease(epsilon=4, max_depth=1)),
+    )
     yield _pair("evaluate", ("dpmine.mining.evaluation.evaluate",), "4", _evaluated, runs=300)
     yield _pair("select-model", ("dpmine.mining.selection.select_model",), "4", _selected, runs=250, by_key=True)
 
@@ -122,6 +164,23 @@ def _fitted(make: Callable[[], TreeEstimator]) -> Measure:
         model = make().fit(private, progress=False)
         trees = model.trees_.trees
         return tuple(seen_of(tree, YES_ROWS if len(trees) == 1 else ANY_ROWS) for tree in trees)
+
+    return measure
+
+
+def _released(make: Callable[[], ReleaseEstimator]) -> Measure:
+    """Whether letters are told apart, the released yes rows where the new row falls, and how frequent its letter seems."""
+
+    def measure(private: PrivateTable) -> Outcome:
+        model = make().fit(private, progress=False)
+        released = model.release()
+        (own,) = model._groups_of(NEW_CODES, 1)
+        place = np.flatnonzero((released.groups == own).all(axis=1))
+        yes_rows = int(released.counts[place, 1].sum())
+        letters = list(released.values).index("letter")
+        apart = len(released.values["letter"][own[letters]].codes) == 1
+        frequent = released.weights["letter"].ravel()[1] if "letter" in released.weights else 0
+        return int(apart), YES_ROWS.of([yes_rows])[0], ANY_ROWS.of([int(frequent)])[0]
 
     return measure
 

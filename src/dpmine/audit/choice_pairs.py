@@ -20,9 +20,21 @@ from dpmine.audit.laws import (
     split_score,
 )
 from dpmine.audit.pairs import AuditPair, Outcome, Row, answers, copied_schema
-from dpmine.expressions import AttributeKey, Group, Groups
+from dpmine.expressions import AttributeKey, Bins, Group, Groups
 from dpmine.model_keys import Predicted, ScoreLeaf, ScoreSplit
-from dpmine.queries import ChooseLabel, ChooseModel, ChooseSplit, Multiway, Quantile, Splits, Stay, Subsets, Thresholds
+from dpmine.queries import (
+    ChooseLabel,
+    ChooseModel,
+    ChooseSplit,
+    Divide,
+    Multiway,
+    Quantile,
+    Specialise,
+    Splits,
+    Stay,
+    Subsets,
+    Thresholds,
+)
 from dpmine.schema import Nominal, Numeric
 from dpmine.tables import PrivateTable
 
@@ -33,6 +45,11 @@ SCORES = {
     "gini": "dpmine.kernel.scores.GiniScore",
     "infogain": "dpmine.kernel.scores.InfoGainScore",
     "mixed": "dpmine.kernel.scores.MixedScore",
+}
+GAINS = {
+    "gain": "dpmine.kernel.scores.GainScore",
+    "gini-gain": "dpmine.kernel.scores.GainScore",
+    "infogain-per-row": "dpmine.kernel.scores.InfoGainPerRow",
 }
 SPLITS = "dpmine.queries.ChooseSplit"
 CROWD = 60  # rows of one class that a row of the other joins, or not
@@ -53,6 +70,9 @@ def choice_pairs() -> Iterator[AuditPair]:
     yield _split_points("gini", "generic")
     yield _split_points("infogain", "monotone")
     yield _families_by_permute_and_flip()
+    for score in GAINS:
+        yield _specialisations(score, EXPONENTIAL)
+    yield _specialisations("gain", FLIP)
     yield _model(EXPONENTIAL)
     yield _model(FLIP)
 
@@ -273,6 +293,54 @@ def _families_by_permute_and_flip() -> AuditPair:
         ask,
         laws=(law(0), law(1)),
         runs=3_000,
+    )
+
+
+def _specialisations(score: str, mechanism: str) -> AuditPair:
+    """Healthy red rows of size 1, blue ones of size 0 that are ill; the new row is red, of size 2 and ill.
+
+    Among rows of size 1 and 2 it makes size tell who is ill: that candidate rises. Of all rows, it blurs what colour told:
+    these candidates fall. So one row moves two candidates apart by up to twice the sensitivity, which is why R is 2S.
+    """
+    healthy, ill, others = (6, 60, 1) if score == "gini-gain" else (1, 1, 20)
+    by_size = Divide("size", "1", "2") if score == "gini-gain" else Specialise(Bins("size", ("1", "2")), (1, 2))
+    by_colour = Specialise(AttributeKey("colour"), (0, 1))
+    groups: list[Outcome] = [RISING] + [OTHERS] * others
+
+    def law(new: int) -> dict[Any, float]:
+        rising = split_score(score, [(healthy, 0), (0, new)])
+        falling = split_score(score, [(healthy, new), (0, ill)])
+        scores = [rising] + [falling] * others
+        return by_group(_law_of(mechanism, scores, [1] * len(scores), 1 / score_range(score, 1)), groups)
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        question = ChooseSplit(((by_size, *[by_colour] * others),), score, mechanism, "monotone")
+        return [groups[chosen] for (chosen,) in answers(private, question, 1)]
+
+    rows: list[Row] = [{"colour": "red", "size": 1, "ill": "no"}] * healthy
+    rows += [{"colour": "blue", "size": 0, "ill": "yes"}] * ill
+    return AuditPair(
+        f"specialisations-by-{score}" + ("" if mechanism == EXPONENTIAL else f"-by-{mechanism}"),
+        (
+            SPLITS,
+            GAINS[score],
+            MECHANISM[mechanism],
+            "dpmine.queries.Specialise",
+            *(["dpmine.queries.Divide"] if isinstance(by_size, Divide) else []),
+        ),
+        f"The row is about the rows of two candidates: it raises one gain and lowers all others ({others}).",
+        "1",
+        copied_schema(
+            200 if score == "gini-gain" else 500,
+            Nominal("colour", ("red", "blue"), "red"),
+            Numeric("size", Decimal(0), Decimal(2), Decimal(1), Decimal(0)),
+            ILL,
+            class_attribute="ill",
+        ),
+        (rows, [*rows, {"colour": "red", "size": 2, "ill": "yes"}]),
+        ask,
+        laws=(law(0), law(1)),
+        runs=8_000,
     )
 
 

@@ -11,6 +11,7 @@ from types import ModuleType
 
 import dpmine.kernel
 import dpmine.mining
+import dpmine.release
 from dpmine.audit.pairs import AuditPair, all_pairs
 from dpmine.expressions import Key
 from dpmine.kernel.scores import Score
@@ -22,7 +23,7 @@ CLAIM = re.compile(r"^\s*Claim\s+\S", re.MULTILINE)
 
 def everything_to_audit() -> list[str]:
     """Names of mechanisms that state a claim, questions, steps, splits, keys, scores, estimators and spending functions."""
-    mining = list(modules_of(dpmine.mining))
+    mining = [*modules_of(dpmine.mining), *modules_of(dpmine.release)]
     mechanisms = {name for module in modules_of(dpmine.kernel) for name in _claims_in(module)}
     spending = {name for module in mining for name in _spending_functions_in(module)}
     classes = {dotted(found) for base in (Question, Step, Splits, Key, Score, Estimator) for found in last_subclasses(base)}

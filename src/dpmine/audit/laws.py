@@ -41,6 +41,17 @@ def laplace_below(noise: float, scale: float) -> float:
     return math.exp((noise - 1) / scale) / (1 + a) if noise <= 0 else 1 - math.exp(-noise / scale) / (1 + a)
 
 
+def phantom_law(combinations: int, scale: float, at_least: int, most: int) -> dict[Hashable, float]:
+    """The law of how many combinations without rows reach the threshold, from `most` on all together."""
+    chance = laplace_between(at_least, math.inf, scale)
+    law: dict[Hashable, float] = {
+        number: math.comb(combinations, number) * chance**number * (1 - chance) ** (combinations - number)
+        for number in range(most)
+    }
+    law[most] = 1 - math.fsum(law.values())
+    return law
+
+
 def independent(*laws: dict[Hashable, float]) -> dict[Hashable, float]:
     """The law of a tuple of independent outcomes."""
     return {
@@ -106,16 +117,31 @@ BRANCH_SCORES: dict[str, Callable[[Sequence[int]], float]] = {
 
 
 def score_range(score: str, rows_at_most: int) -> float:
-    """R for scores of which all candidates move the same way."""
+    """R: S for scores of which all candidates move the same way, 2S for gains; the information gain is rounded to 2^-20."""
     if score == "infogain":
         more = rows_at_most + 1
         return more * math.log2(more) - rows_at_most * math.log2(rows_at_most)
-    return {"max": 1.0, "gini": 2.0, "mixed": 1.0}[score]
+    return {"max": 1.0, "gini": 2.0, "mixed": 1.0, "gain": 2.0, "gini-gain": 4.0, "infogain-per-row": 2 + 2**-18}[score]
 
 
 def split_score(score: str, branches: Sequence[Sequence[int]]) -> float:
     """The score of a split from the class counts of its branches."""
+    if score in GAINS:
+        return GAINS[score](branches)
     return math.fsum(BRANCH_SCORES[score](classes) for classes in branches)
+
+
+def _gain(score: str, branches: Sequence[Sequence[int]]) -> float:
+    """What a split wins over its rows unsplit."""
+    together = [sum(classes) for classes in zip(*branches, strict=True)]
+    return split_score(score, branches) - BRANCH_SCORES[score](together)
+
+
+GAINS: dict[str, Callable[[Sequence[Sequence[int]]], float]] = {
+    "gain": lambda branches: _gain("max", branches),
+    "gini-gain": lambda branches: _gain("gini", branches),
+    "infogain-per-row": lambda branches: _gain("infogain", branches) / max(sum(map(sum, branches)), 1),
+}
 
 
 def rank_scores(counts: Sequence[int], numerator: int, denominator: int) -> list[float]:

@@ -19,11 +19,11 @@ from dpmine.engines import memory
 from dpmine.engines.encoding import EncodedTable
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
-from dpmine.kernel import door, noise
+from dpmine.kernel import door, noise, sparse
 from dpmine.kernel.choice import _coins
 from dpmine.kernel.noise import ExactNoise, Integers
 from dpmine.kernel.odometer import Charge, charge_of
-from dpmine.kernel.scores import GiniScore, RankScore, Score
+from dpmine.kernel.scores import GainScore, GiniScore, InfoGainPerRow, RankScore, Score
 from dpmine.mining.trees.growing import Growth
 from dpmine.plans import Counts, Plan, PowerSums
 from dpmine.queries import Moments, ValueGrid
@@ -171,6 +171,36 @@ def _printed_split_point_formula() -> AbstractContextManager[None]:
     return patched(Score, "range", printed)
 
 
+def _gain_as_if_monotone() -> AbstractContextManager[None]:
+    """R = S, as for scores of which all candidates move the same way."""
+    return patched(GainScore, "monotone", True)
+
+
+def _half_a_bit() -> AbstractContextManager[None]:
+    return patched(InfoGainPerRow, "sensitivity", InfoGainPerRow.unit // 2)
+
+
+# -- sparse histograms -------------------------------------------------------------------------------------------------
+
+
+def _empty_combinations_dropped() -> AbstractContextManager[None]:
+    """Only combinations with rows are noised and shown, as GROUP BY returns them."""
+    return patched(sparse, "_successes", lambda entropy, trials, rate, at_least: np.zeros(0, dtype=np.int64))
+
+
+def _threshold_before_noise() -> AbstractContextManager[None]:
+    """Small groups are left out first, by their exact counts."""
+    noised = sparse.sparse_counts
+
+    def filtered(
+        entropy: Any, source: Any, places: Integers, exact_counts: Integers, combinations: int, *, scale: Any, at_least: int
+    ) -> tuple[Integers, Integers]:
+        large = exact_counts >= at_least
+        return noised(entropy, source, places[large], exact_counts[large], combinations, scale=scale, at_least=at_least)
+
+    return patched(door, "sparse_counts", filtered)
+
+
 # -- choices and parts -------------------------------------------------------------------------------------------------
 
 
@@ -271,6 +301,32 @@ MUTANTS: Sequence[Mutant] = (
         1.0,
     ),
     Mutant("gini-with-range-1", "R = 1 for Gini, which needs 2", ("split-by-gini",), _gini_as_if_its_range_were_one, 1.0),
+    Mutant(
+        "gain-as-if-monotone",
+        "R = S for a gain, which needs 2S",
+        ("specialisations-by-gain", "specialisations-by-gini-gain", "specialisations-by-gain-by-permute-and-flip"),
+        _gain_as_if_monotone,
+        1.0,
+    ),
+    Mutant(
+        "half-a-bit",
+        "half the sensitivity of the information gain a row",
+        ("specialisations-by-infogain-per-row",),
+        _half_a_bit,
+        1.0,
+    ),
+    Mutant(
+        "empty-combinations-dropped",
+        "a sparse histogram noises only combinations with rows",
+        ("sparse-histogram", "sparse-histogram-of-many-combinations"),
+        _empty_combinations_dropped,
+    ),
+    Mutant(
+        "threshold-before-noise",
+        "a sparse histogram leaves small groups out by their exact counts",
+        ("sparse-histogram-of-many-combinations",),
+        _threshold_before_noise,
+    ),
     Mutant(
         "weighted-permute-and-flip",
         "an order by masses, and one flip a candidate",

@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import numpy as np
 
-from dpmine.audit.laws import Buckets, independent
+from dpmine.audit.laws import Buckets, independent, phantom_law
 from dpmine.audit.pairs import COPY, ROUNDS, AuditPair, Outcome, answers, copied_schema
 from dpmine.expressions import AttributeKey, Bins, Group, Groups, Part, Test, col
 from dpmine.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit
-from dpmine.queries import LEAF, Count, Histogram, Moments, Split, ValueGrid, shares
+from dpmine.queries import LEAF, Count, Histogram, Moments, SparseHistogram, Split, ValueGrid, shares
 from dpmine.schema import Nominal, Numeric, Unit
 from dpmine.tables import PrivateTable
 
@@ -19,6 +19,7 @@ COPIES = 1_000
 NOISE = "dpmine.kernel.noise.ExactNoise"
 COUNT = "dpmine.queries.Count"
 HISTOGRAM = "dpmine.queries.Histogram"
+SPARSE = ("dpmine.queries.SparseHistogram", "dpmine.kernel.sparse.sparse_counts")
 CELL = "dpmine.queries.Cell"
 ATTRIBUTE = "dpmine.expressions.AttributeKey"
 LETTERS = Nominal("letter", ("a", "b"), "a")
@@ -32,6 +33,8 @@ def noise_pairs() -> Iterator[AuditPair]:
     yield _count("count-tiny-epsilon", "0.01", distance=100, runs=20_000)
     yield _count("count-by-opendp", "1", noise="opendp", runs=10_000)
     yield _histogram()
+    yield _sparse_histogram()
+    yield _many_combinations()
     yield _keys()
     yield _cells_with_different_epsilons()
     yield _where()
@@ -102,6 +105,69 @@ def _histogram() -> AuditPair:
         ask,
         laws=(independent(around, buckets.law(1, 1.0)), independent(around, buckets.law(2, 1.0))),
         tight=True,
+    )
+
+
+def _sparse_histogram() -> AuditPair:
+    """Threshold 1, and a row in a combination that was empty: its being shown must not prove that somebody is there."""
+    at_least = 1
+    buckets = Buckets((at_least, 3))  # 0 is hidden
+    letters = Nominal("letter", ("a", "b", "c", "d"), "a")
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        shown = answers(private, SparseHistogram((AttributeKey("letter"),), at_least), 1)
+        counts = np.zeros((len(shown), letters.size), dtype=np.int64)
+        for copy, numbers in enumerate(shown):
+            counts[copy, list(numbers[::2])] = numbers[1::2]
+        return _tuples(buckets, counts[:, [0, 2, 3]].tolist())
+
+    empty, one, two = (buckets.law(exact, 1.0) for exact in (0, 1, 2))
+    return AuditPair(
+        "sparse-histogram",
+        (*SPARSE, NOISE, ATTRIBUTE),
+        "The row is the first in its combination, beside one that holds two rows and one that stays empty.",
+        "1",
+        copied_schema(500, letters),
+        ([{"letter": "a"}] * 2, [*[{"letter": "a"}] * 2, {"letter": "c"}]),
+        ask,
+        laws=(independent(two, empty, empty), independent(two, one, empty)),
+        tight=True,
+        runs=10_000,
+    )
+
+
+def _many_combinations() -> AuditPair:
+    """A million combinations and a high threshold, which the row's own combination reaches by that row."""
+    at_least = 12
+    buckets = Buckets((at_least, at_least + 2))
+    points = Numeric("size", Decimal(0), Decimal(999), Decimal(1), Decimal(0))
+    keys = (AttributeKey("size"), AttributeKey("weight"))
+    own = 998 * 1000 + 1
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for numbers in answers(private, SparseHistogram(keys, at_least), 1):
+            shown = dict(zip(numbers[::2], numbers[1::2], strict=True))
+            (place,) = buckets.of([shown.pop(own, 0)])
+            outcomes.append((place, min(len(shown), 8)))
+        return outcomes
+
+    row = {"size": 998, "weight": 1}
+    phantoms = phantom_law(10**6 - 1, 1.0, at_least, 8)
+    return AuditPair(
+        "sparse-histogram-of-many-combinations",
+        (*SPARSE, NOISE, ATTRIBUTE),
+        "The row lifts its combination to the threshold, next to a million empty ones of which noise shows four or five.",
+        "1",
+        copied_schema(250, points, Numeric("weight", Decimal(0), Decimal(999), Decimal(1), Decimal(0))),
+        ([row] * (at_least - 1), [row] * at_least),
+        ask,
+        laws=(
+            independent(buckets.law(at_least - 1, 1.0), phantoms),
+            independent(buckets.law(at_least, 1.0), phantoms),
+        ),
+        tight=True,
+        runs=6_000,
     )
 
 
