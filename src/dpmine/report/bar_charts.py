@@ -64,7 +64,7 @@ def columns_svg(title: str, labels: Sequence[str], ends: Sequence[str], series: 
     thick = (slot - min(slot * 0.18, 4)) / max(len(series), 1)
     largest = _largest(series)
     base = TOP + COLUMNS_HEIGHT
-    shapes = [_text(8, 11, f"highest {share_words(largest)}", "start", 10)]
+    shapes = [_text(8, 11, f"0 to {share_words(largest)}", "start", 10)]
     for number, one in enumerate(series):
         for place, share in enumerate(one.shares):
             height = COLUMNS_HEIGHT * max(share, 0) / largest
@@ -94,7 +94,9 @@ def _description(labels: Sequence[str], series: Sequence[Series]) -> str:
 
 def _svg(title: str, description: str, height: float, shapes: Sequence[str]) -> str:
     label = quoteattr(f"{clean(title)}. {clean(description)}")
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}"'
+    )
     return f'{head} role="img" aria-label={label} font-family="{FONTS}" font-size="11.5">{"".join(shapes)}</svg>'
 
 
