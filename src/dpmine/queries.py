@@ -30,6 +30,7 @@ MOST_KEYS = 4_096  # different keys in rules and question together
 MOST_HISTOGRAM_KEYS = 16
 MOST_SPARSE_KEYS = 128
 MOST_COMBINATIONS = 2**60  # of a sparse histogram, in all cells together
+FEW_PHANTOMS = 1_000  # combinations without rows that an automatic threshold lets through, about
 MOST_PHANTOMS = 1_000_000  # combinations without rows that a sparse histogram may be expected to show
 MOST_FAMILIES = 4_096  # of candidate splits in a cell
 MOST_CANDIDATES = 200_000  # in a cell

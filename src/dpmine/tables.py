@@ -21,6 +21,7 @@ from dpmine.expressions import Column, Key, Part, Predicate, key_of
 from dpmine.intervals import noise_scale
 from dpmine.model_keys import Predicted
 from dpmine.queries import (
+    FEW_PHANTOMS,
     LEAF,
     Cell,
     ChooseLabel,
@@ -69,7 +70,6 @@ Amounts = Amount | Sequence[Amount]
 Keyed = str | Column | Key | Predicate
 Chosen = ChosenLabel | ChosenSplit | Stayed
 CellCandidates = Keyed | Sequence[Keyed | Splits] | Sequence[Sequence[Keyed | Splits]]
-FEW_PHANTOMS = 1_000  # combinations without rows that a sparse histogram shows by default, about
 LOWEST, HIGHEST = "0.005", "0.995"
 
 
@@ -131,9 +131,10 @@ class PrivateTable:
         So that work in many questions fails before it spends, and not halfway. Questions that were answered before are free
         and never refused: work that is done again costs nothing.
         """
-        return PrivateTable(
-            _RoomFirst(self._executor, Query(self._view, LEAF, Count(), (epsilon,))), self._view, self._rules
-        )
+        self._without_cells("fit")
+        # Asked of a part that nobody asks about: a count of this very view may be answered already, and would seem free.
+        unasked = self._view.then(Cell(Part("room for all that follows", (1, 1)), 0))
+        return PrivateTable(_RoomFirst(self._executor, Query(unasked, LEAF, Count(), (epsilon,))), self._view)
 
     def where(self, predicate: Predicate | str) -> PrivateTable:
         """The rows for which the predicate holds. Costs on different `where` views add up; see `partition`."""

@@ -56,7 +56,12 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="Another parameter, such as threshold=auto. May be given again.", metavar="NAME=VALUE"),
 ]
-Raw = Annotated[bool, typer.Option("--raw", help="Draw rows back into the raw domains: synthetic records.")]
+Raw = Annotated[
+    bool | None,
+    typer.Option(
+        "--raw/--generalised", help="Records drawn back into the raw domains, or generalised ones. Default: raw for tree."
+    ),
+]
 Seed = Annotated[int | None, typer.Option("--seed", help="Of that draw, to have the same rows again.", min=0, metavar="N")]
 SheetOut = Annotated[
     Path | None,
@@ -113,7 +118,7 @@ def _add_algorithm(name: str, module: str, estimator: str, summary: str) -> None
         specialisations: Specialisations = None,
         score: Score = None,
         settings: Settings = None,
-        raw: Raw = False,
+        raw: Raw = None,
         seed: Seed = None,
         sheet: SheetOut = None,
         report: Report = None,
@@ -142,7 +147,7 @@ def _add_algorithm(name: str, module: str, estimator: str, summary: str) -> None
             check = None if check_epsilon is None else Epsilon.parse(check_epsilon, name="check-epsilon")
             files = ReleaseFiles(output, sheet or output.with_name(f"{output.name}.json"), report, owner_report)
             plans = [chosen.plan(facts)] if check is None else [chosen.plan(facts), plan_check(check, facts)]
-            order = _Order(chosen, facts, plans, files, check, raw, seed)
+            order = _Order(chosen, facts, plans, files, check, chosen.raw_by_default if raw is None else raw, seed)
             files.check(facts, [file, schema, *_ledger_files(ledger_path(file, facts, ledger))], force=force)
             with closing(open_data(file, schema, ledger, version, engine)) as data:
                 private = data.private(analyst)
@@ -274,8 +279,11 @@ def _release(order: _Order, private: PrivateTable, table: Path, as_json: bool) -
 def _sheet(order: _Order, check: PaidCheck | None) -> dict[str, Any]:
     """The estimator's sheet, with the file that it is about and what was bought besides."""
     drawn = {"seed": order.seed} if order.raw and order.seed is not None else {}
-    bought = {} if check is None else {"check": asdict(check)}
-    return {**order.estimator.sheet(raw=order.raw), "table": {"file": order.files.table.name, **drawn}, **bought}
+    sheet = {**order.estimator.sheet(raw=order.raw), "table": {"file": order.files.table.name, **drawn}}
+    if check is None:
+        return sheet
+    privacy = {**sheet["privacy"], "epsilon_of_the_check": check.epsilon, "epsilon_disclosed_in_all": str(order.cost)}
+    return {**sheet, "privacy": privacy, "check": asdict(check)}
 
 
 def _public_page(order: _Order, sheet: dict[str, Any], check: PaidCheck | None, seed: int) -> str:
@@ -314,13 +322,15 @@ def _tell(order: _Order, sheet: dict[str, Any], charged: Epsilon, remaining: Eps
     out.print(f"\n{sheet['records']:,} records in {sheet['groups']:,} groups. Counts are noisy.")
     if "off_by_at_most_in_95_percent" in counts:
         within = counts["off_by_at_most_in_95_percent"]
-        out.print(f"How many records of a class a group has is within {within:,} of the truth in 95 % of the cases.")
+        out.print(f"Of all counts of a group's records, shown or not, 95 % are within {within:,} of the truth.")
     phantom = counts.get("records_in_those_at_most_about", 0)
     if phantom > MANY_PHANTOMS * sheet["records"] and not sheet["parameters"].get("total_share"):
         out.print(
-            f"Beware: up to about {phantom:,.0f} records may be noise alone, in groups that are empty. "
-            "Fewer --specialisations, or --set threshold=auto, or --set total_share=0.02 helps, at a new charge."
+            f"Beware: up to about {phantom:,.0f} records may be noise alone, in groups that are empty. Fewer groups, a "
+            "higher threshold or counts made to add up help (--set NAME=VALUE), at a new charge; so does release tree."
         )
+    if sheet["schema_drafted"]:
+        out.print("Beware: the schema was drafted from the rows. Review it, delete 'drafted = true', and release anew.")
     if check is not None:
         value, low, high = check.judgement.accuracy
         out.print(

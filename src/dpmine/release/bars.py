@@ -72,17 +72,15 @@ def counts_by_code(released: ReleasedTable, name: str) -> NDArray[np.float64]:
     if name == released.target:
         return np.asarray(released.counts.sum(axis=0), dtype=np.float64)
     place = list(released.values).index(name)
-    by_value = np.zeros((len(released.values[name]), released.counts.shape[1]))
-    np.add.at(by_value, released.groups[:, place], released.counts)
+    by_value = np.zeros(len(released.values[name]))
+    np.add.at(by_value, released.groups[:, place], released.counts.sum(axis=1))
     size = released.schema.single(name).size
-    weights = np.maximum(np.atleast_2d(released.weights.get(name, np.ones(size))), 0)
+    weights = np.maximum(released.weights.get(name, np.ones(size)), 0)
     found = np.zeros(size)
-    for value, counts in zip(released.values[name], by_value, strict=True):
+    for value, records in zip(released.values[name], by_value.tolist(), strict=True):
         codes = np.array(value.codes)
-        # One row of weights is for all classes together, else there is a row for each.
-        for row, records in zip(weights, [counts.sum()] if len(weights) == 1 else counts, strict=True):
-            total = row[codes].sum()
-            found[codes] += records * (row[codes] / total if total > 0 else 1 / len(codes))
+        total = weights[codes].sum()
+        found[codes] += records * (weights[codes] / total if total > 0 else 1 / len(codes))
     return found
 
 

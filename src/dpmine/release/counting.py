@@ -11,7 +11,7 @@ from dpmine.codes import Codes
 from dpmine.epsilon import Epsilon
 from dpmine.errors import EpsilonError, RequestError
 from dpmine.expressions import AttributeKey
-from dpmine.queries import MOST_SPARSE_KEYS, threshold_for
+from dpmine.queries import FEW_PHANTOMS, MOST_SPARSE_KEYS, threshold_for
 from dpmine.release.cuts import Cut, combinations
 from dpmine.schema import MOST_ROWS
 from dpmine.tables import PrivateTable
@@ -20,7 +20,6 @@ AUTO = "auto"
 MOST_GROUPS = 1_000_000  # with the published threshold of 1: noise lifts up to half of the empty ones over it
 MOST_GROUPS_AUTO = 2**59  # with a threshold that follows from how many empty groups may show up
 MOST_CUT_ATTRIBUTES = MOST_SPARSE_KEYS - 1  # beside the class
-FEW_PHANTOMS = 1_000  # empty groups that an automatic threshold lets through, about
 
 Integers = NDArray[np.int64]
 

@@ -83,16 +83,12 @@ class NominalCut(Cut):
     def _names(self) -> list[str]:
         """The nodes' names; where two are the same, each with its categories, and with a number if that name is taken."""
         given = [node.name for node in self.nodes]
-        names = [
-            name if given.count(name) == 1 else f"{name} ({', '.join(node.leaves())})"
-            for name, node in zip(given, self.nodes, strict=True)
-        ]
-        for place, name in enumerate(names):
-            number = 2
-            while names.index(names[place]) < place:
-                names[place] = f"{name} [{number}]"
-                number += 1
-        return names
+        return told_apart(
+            [
+                name if given.count(name) == 1 else f"{name} ({', '.join(node.leaves())})"
+                for name, node in zip(given, self.nodes, strict=True)
+            ]
+        )
 
     def candidates(self) -> list[int]:
         return [place for place, node in enumerate(self.nodes) if len(_children(node)) > 1]
@@ -157,6 +153,17 @@ class NumericCut(Cut):
         """The first and the last grid point of an interval."""
         end = (*self.starts[1:], self.attribute.size)[value]
         return self.attribute.label(self.starts[value]), self.attribute.label(end - 1)
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Names of which those that stand there already get a number."""
+    different: list[str] = []
+    for name in names:
+        candidate, number = name, 2
+        while candidate in different or (candidate != name and candidate in names):
+            candidate, number = f"{name} [{number}]", number + 1
+        different.append(candidate)
+    return different
 
 
 def value_name(attribute: Nominal | Numeric, codes: tuple[int, ...]) -> str:

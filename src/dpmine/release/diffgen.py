@@ -51,6 +51,12 @@ FEWEST_AUTO, MOST_AUTO = 3, 30  # specialisations where they follow from the num
 GROUP_NOISE = 10  # scales of its noise that a group's count has on average, where specialisations follow from the rows
 
 
+TOO_FEW = (
+    "Values were specialised {} times instead of {}: nothing was left to specialise, or every further specialisation would "
+    "have made more groups than the threshold allows."
+)
+
+
 @dataclass(frozen=True)
 class DiffGenBudget:
     """The whole budget plan. A row is in every choice, so choices add up; groups are disjoint, so their counts do not."""
@@ -198,7 +204,9 @@ class DiffGen(CutRelease):
         values = {cut.attribute.name: cut.values() for cut in cuts}
         possible = combinations(cuts, len(schema.class_labels))
         counting = GroupCounting(counts, at_least(self.threshold, possible, counts), possible, adjusted=bool(total.units))
-        return ReleasedTable(schema, values, groups[kept], table[kept], weights, counting)
+        planned = max(rows, 1) if self.specialisations == AUTO else None
+        notes = () if specialising.made == budget.rounds else (TOO_FEW.format(specialising.made, budget.rounds),)
+        return ReleasedTable(schema, values, groups[kept], table[kept], weights, counting, notes, planned)
 
     def _frequencies(self, private: PrivateTable, epsilon: Epsilon) -> dict[str, NDArray[np.float64]]:
         if not epsilon.units:
@@ -216,6 +224,7 @@ class Specialising:
         self._budget = budget
         self._classes = len(private.schema.class_labels)
         self._round = 0
+        self.made = 0
         self.unspent = budget.choice.units * settings.choices(private.schema, budget.rounds)
         self.cuts: list[Cut] = [root_cut(attribute) for attribute in predictors(private.schema)]  # lines 1 and 2
         if settings.points == "first":  # line 4
@@ -224,7 +233,7 @@ class Specialising:
                     self.cuts[place] = self._with_points(cut, cut.divisible())
 
     def go_on(self) -> bool:
-        """One round: choose a value and specialise it. False if there was none left, or none that was worth it."""
+        """One round: choose a value and specialise it. False if none was left that makes no more groups than allowed."""
         self._round += 1
         specialised = sum(len(cut) > 1 for cut in self.cuts)
         candidates = [(place, value) for place, cut in enumerate(self.cuts) for value in self._values(cut)]
@@ -245,6 +254,7 @@ class Specialising:
             calibration=self._settings.calibration,
         )
         assert isinstance(chosen, ChosenSplit)
+        self.made += 1
         place, value = candidates[chosen.family]
         cut = self.cuts[place]
         if not isinstance(cut, NumericCut):

@@ -11,7 +11,7 @@ from dpmine.codes import Codes, smallest_type
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.mining.budget_plans import BudgetPlan
-from dpmine.mining.estimators import Estimator, SchemaLike, named_columns
+from dpmine.mining.estimators import Estimator, SchemaLike, check_number, named_columns
 from dpmine.progress import Progress
 from dpmine.release.released import Columns, ReleasedTable
 from dpmine.release.sheet import release_sheet
@@ -27,6 +27,9 @@ class ReleaseEstimator(Estimator):
     epsilon that the release discloses), `charged_` (by how much the budget fell: less where answers were free, or where not
     all was needed). Nothing else about the rows is kept.
     """
+
+    raw_by_default = False
+    """Whether rows are drawn back into the raw domains unless told otherwise."""
 
     released_: ReleasedTable
     schema_: Schema
@@ -49,9 +52,10 @@ class ReleaseEstimator(Estimator):
         before = private.remaining().units
         guarded = private.with_room_for(Epsilon(plan.cost.units // plan.rows_per_unit))
         self.released_ = self._release(guarded, Progress(f"Releasing by {plan.algorithm}", shown=progress))
-        self.schema_, self.plan_, self.cost_ = private.schema, plan, plan.cost
-        self._fitted_with = {**self.get_params(), "epsilon": str(self.budget)}
-        del self._fitted_with["schema"]
+        self.schema_, self.cost_ = private.schema, plan.cost
+        self.plan_ = self.plan(private.schema, rows=self.released_.planned_rows)
+        given = {name: item.item() if isinstance(item, np.generic) else item for name, item in self.get_params().items()}
+        self._fitted_with = {name: item for name, item in given.items() if name != "schema"} | {"epsilon": str(self.budget)}
         self.charged_ = Epsilon(before - private.remaining().units)
         return self
 
@@ -61,9 +65,15 @@ class ReleaseEstimator(Estimator):
             raise RequestError(f"This {type(self).__name__} is not fitted yet. Call fit first.")
         return self.released_
 
-    def rows(self, *, raw: bool = False, seed: int | None = None) -> Columns:
-        """The released table as records, a dict of columns: generalised, or with `raw` drawn back into the raw domains."""
-        return self.release().raw_rows(seed) if raw else self.release().rows()
+    def rows(self, *, raw: bool | None = None, seed: int | None = None) -> Columns:
+        """The released table as records, a dict of columns: generalised, or with `raw` drawn back into the raw domains.
+
+        Where `raw` is not given, it is as the algorithm is meant: `TreeRelease` draws, the others generalise.
+        """
+        if seed is not None:
+            check_number("seed", seed, 0, 2**63, whole=True)
+        released = self.release()
+        return released.raw_rows(seed) if (self.raw_by_default if raw is None else raw) else released.rows()
 
     def transform(self, X: Any) -> Columns:
         """Other rows, such as a test set, generalised by the same cuts. Other columns, and the class, are left out."""
@@ -82,7 +92,7 @@ class ReleaseEstimator(Estimator):
 
     # -- the sheet --------------------------------------------------------------------------------------------------
 
-    def sheet(self, *, raw: bool = False) -> dict[str, Any]:
+    def sheet(self, *, raw: bool | None = None) -> dict[str, Any]:
         """What to hand out with the table, as plain JSON: its cost, cuts and noise, and what the numbers mean.
 
         `raw` says that the rows handed out are drawn back into the raw domains.
@@ -93,5 +103,5 @@ class ReleaseEstimator(Estimator):
             parameters=self._fitted_with,
             plan=self.plan_,
             charged=self.charged_,
-            raw=raw,
+            raw=self.raw_by_default if raw is None else raw,
         )

@@ -19,7 +19,7 @@ from dpmine.release.cuts import CutValue
 from dpmine.schema import Attribute, Nominal, Numeric, Schema, Unit
 
 Columns = dict[str, list[Any]]
-MOST_RECORDS = 100_000_000
+MOST_RECORDS = 20_000_000
 Weights = NDArray[np.float64]
 
 
@@ -60,7 +60,7 @@ class GroupCounting:
     @property
     def phantom_records(self) -> float:
         """How many records those would have: noise that reaches the threshold exceeds it by 1 / (exp(epsilon) - 1)."""
-        return self.phantoms * ((self.at_least or 0) + 1 / math.expm1(float(self.epsilon)))
+        return self.phantoms * ((self.at_least or 0) + 1 / math.expm1(min(float(self.epsilon), 700)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +70,10 @@ class ReleasedTable:
     values    for each attribute its generalised values
     groups    for each group the number of its value of each attribute, in the order of `values`
     counts    for each group the noisy number of records of each class
-    weights   for each attribute how frequent its codes are by noisy counts, in one row for all classes or a row for each;
-              attributes that are left out are taken as evenly distributed
+    weights   for each attribute how frequent its codes are, by noisy counts; those left out are taken as evenly distributed
     counting  how the groups were counted
+    notes     what else a reader must know
+    planned_rows  the noisy number of rows that the budget plan follows from, where it does
     """
 
     schema: Schema
@@ -81,6 +82,8 @@ class ReleasedTable:
     counts: NDArray[np.int64]
     weights: Mapping[str, Weights] = field(default_factory=dict)
     counting: GroupCounting | None = None
+    notes: tuple[str, ...] = ()
+    planned_rows: int | None = None
 
     def __len__(self) -> int:
         """The number of records."""
@@ -131,7 +134,8 @@ class ReleasedTable:
         group, label = group[order], label[order]
         codes = {}
         for place, (name, values) in enumerate(self.values.items()):
-            codes[name] = _drawn(values, self._weights(name), self.groups[group, place], label, random)
+            weights = self.weights.get(name, np.ones(self.schema.single(name).size))
+            codes[name] = _drawn(values, weights, self.groups[group, place], random)
         return codes, label
 
     def raw_rows(self, seed: int | None = None) -> Columns:
@@ -140,16 +144,12 @@ class ReleasedTable:
         columns = {name: plain_values(self.schema.single(name))[codes[name]].tolist() for name in codes}
         return self._with_class(columns, label)
 
-    def _weights(self, name: str) -> Weights:
-        attribute = self.schema.single(name)
-        return np.atleast_2d(self.weights.get(name, np.ones(attribute.size)))
-
     def _repeated(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The group and the class of each record."""
         if len(self) > MOST_RECORDS:
             raise RequestError(
-                f"This release has {len(self)} records, most of them noise; at most {MOST_RECORDS} are written out. Use its "
-                "groups and counts, or release fewer groups."
+                f"This release has {len(self)} records, most of them noise; at most {MOST_RECORDS} are written out. Its "
+                "groups and counts are in release(), which is free to ask for again."
             )
         classes = len(self.schema.class_labels)
         cell = np.repeat(np.arange(self.counts.size), self.counts.ravel())
@@ -171,22 +171,16 @@ def plain_values(attribute: Nominal | Numeric) -> NDArray[Any]:
 
 
 def _drawn(
-    values: Sequence[CutValue],
-    weights: Weights,
-    value: NDArray[np.int64],
-    label: NDArray[np.int64],
-    random: np.random.Generator,
+    values: Sequence[CutValue], weights: Weights, value: NDArray[np.int64], random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """For each record a code under its value, by the weights of its class (or of all classes)."""
+    """For each record a code under its value, by the weights."""
     found = np.zeros(len(value), dtype=np.int64)
-    kind = label if len(weights) > 1 else np.zeros_like(label)
-    together = value * len(weights) + kind
-    order = np.argsort(together, kind="stable")
-    bounds = np.searchsorted(together[order], np.arange(len(values) * len(weights) + 1))
-    for number in np.unique(together).tolist():
+    order = np.argsort(value, kind="stable")
+    bounds = np.searchsorted(value[order], np.arange(len(values) + 1))
+    for number in np.unique(value).tolist():
         places = order[bounds[number] : bounds[number + 1]]
-        codes = np.array(values[number // len(weights)].codes)
-        chances = np.maximum(weights[number % len(weights), codes], 0)
+        codes = np.array(values[number].codes)
+        chances = np.maximum(weights[codes], 0)
         total = chances.sum()
         chances = chances / total if total > 0 else np.full(len(codes), 1 / len(codes))
         found[places] = codes[random.choice(len(codes), size=len(places), p=chances)]

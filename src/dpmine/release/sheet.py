@@ -17,6 +17,10 @@ from dpmine.schema import Numeric, Schema, Single
 
 FORMAT = "dpmine-release"
 FORMAT_VERSION = 1
+DRAFTED = (
+    "BUT the schema was drafted by looking at the rows (drafted = true): its ranges, categories and taxonomies were learned "
+    "outside the budget, and the epsilon above does not cover them."
+)
 
 
 def release_sheet(
@@ -40,6 +44,7 @@ def release_sheet(
         "date": datetime.now(UTC).date().isoformat(),
         "dataset": schema.name,
         "schema_fingerprint": schema.fingerprint,
+        "schema_drafted": schema.drafted,
         "algorithm": algorithm,
         "parameters": dict(parameters),
         "privacy": {
@@ -83,6 +88,7 @@ def _meaning(released: ReleasedTable, parameters: Mapping[str, Any], plan: Budge
     sentences = [
         f"The release is differentially private with epsilon {plan.cost} (delta 0): to {schema.unit.neighbours} changes the "
         f"probability of any released table by at most a factor exp({plan.cost}).",
+        *([DRAFTED] if schema.drafted else []),
         "Whatever is computed from the table costs no further budget.",
         "Records that agree on all generalised values form a group. How many records of each class a group has is a noisy "
         "count.",
@@ -93,6 +99,7 @@ def _meaning(released: ReleasedTable, parameters: Mapping[str, Any], plan: Budge
             "The counts were then made to add up and to be no less than 0: shown counts differ from the noisy ones that are "
             "described above."
         )
+    sentences += released.notes
     if raw:
         how = "as often as noisy one-attribute counts say" if released.weights else "each as likely as the other"
         sentences.append(
@@ -127,14 +134,14 @@ def _counting_form(counting: GroupCounting) -> dict[str, Any]:
 
 def _counting_words(counting: GroupCounting) -> list[str]:
     sentences = [
-        f"The noise of a count is discrete Laplace noise of scale {_rounded(counting.scale):g}: a count is within "
-        f"{counting.half_width:,} of the true one in 95 % of the cases, each count on its own; among many counts some are "
-        "further off. Sums over many groups carry the noise of every group."
+        f"The noise of a count is discrete Laplace noise of scale {_rounded(counting.scale):g}: of all counts, shown "
+        f"or not, 95 % are within {counting.half_width:,} of the true one. Sums over many groups carry the noise of every group."
     ]
     if counting.at_least is not None:
         sentences += [
             f"Noisy counts below {counting.at_least:,} were left out: a group that is missing has few records, not always "
-            "none, and small counts that are shown are too high on average.",
+            "none. Those shown were picked for being large: small ones are too high on average, and near the threshold many "
+            "are noise alone, so that 95 % does not hold among them.",
             f"Groups without records get noise too. Of the {counting.possible:,} counts that were possible, up to about "
             f"{_rounded(counting.phantoms):,.0f} may be shown though no record is there, and these would hold about "
             f"{_rounded(counting.phantom_records):,.0f} of the table's records.",

@@ -30,7 +30,7 @@ from dpmine.mining.trees.classifier import AUTO, TreeClassifier, off_by
 from dpmine.mining.trees.growing import Growth, Sprout
 from dpmine.postprocess.totals import whole_with_total, with_total
 from dpmine.progress import Progress
-from dpmine.release.cuts import CutValue, predictors, value_name
+from dpmine.release.cuts import CutValue, predictors, told_apart, value_name
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.release.released import GroupCounting, ReleasedTable, Weights
 from dpmine.schema import Schema
@@ -38,6 +38,7 @@ from dpmine.tables import PrivateTable
 from dpmine.tree_models import MILLION, Node, Trees, columns_of, lookup
 
 Integers = NDArray[np.int64]
+OVERLAP = "Groups differ in how far they generalise an attribute: a value of one group may contain that of another."
 COVER = 0.25  # of the noise scale of a frequency: what every value of an attribute that the tree splits by has at least
 
 
@@ -59,6 +60,8 @@ class TreeRelease(ReleaseEstimator):
     leaf_share: float = 0.12
     max_depth: int | str = AUTO
     schema: SchemaLike = None
+
+    raw_by_default = True
 
     # -- the budget plan --------------------------------------------------------------------------------------------
 
@@ -91,7 +94,8 @@ class TreeRelease(ReleaseEstimator):
         schema = private.schema
         tree = self.tree(schema)
         growth = Growth(private, ())
-        budget = tree.shares(tree.row_budget(schema), tree.counted_rows(growth))
+        rows = tree.counted_rows(growth)
+        budget = tree.shares(tree.row_budget(schema), rows)
         (grown,) = tree.grow_from(growth, [growth.root], budget, progress)
         names = [attribute.name for attribute in predictors(schema)]
         weights = self._frequencies(private, names, columns_of(Trees(schema.class_labels, (grown,))))
@@ -99,7 +103,8 @@ class TreeRelease(ReleaseEstimator):
         values, groups = _regions(self._leaves(), schema, names)
         counts = self._class_counts(grown)
         counting = GroupCounting(budget.leaves, None, counts.size, adjusted=True)
-        return ReleasedTable(schema, values, groups, counts, weights, counting)
+        planned = max(round(rows), 1) if self.max_depth == AUTO else None
+        return ReleasedTable(schema, values, groups, counts, weights, counting, (OVERLAP,), planned)
 
     def _class_counts(self, grown: Node) -> Integers:
         """Whole class counts of the leaves that rows can come to: each leaf's rows, shared as the smoothed tree says."""
@@ -147,7 +152,8 @@ def _regions(
         for number, leaf in enumerate(leaves):
             codes = tuple(np.flatnonzero(leaf.codes(name, schema)).tolist())
             groups[number, place] = known.setdefault(codes, len(known))
-        values[name] = tuple(CutValue(value_name(attribute, codes), codes) for codes in known)
+        names_of = told_apart([value_name(attribute, codes) for codes in known])
+        values[name] = tuple(map(CutValue, names_of, known))
     return values, groups
 
 

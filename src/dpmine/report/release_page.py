@@ -93,6 +93,9 @@ class OwnerView:
     test_rows: int
 
 
+DRAFTED = "The schema was drafted from the rows, outside the budget: the epsilon below does not cover what it says."
+
+
 def release_page(
     sheet: Mapping[str, Any], bars: Sequence[ReleasedBars], self_test: SelfTest, check: PaidCheck | None = None
 ) -> str:
@@ -107,7 +110,8 @@ def release_page(
         _budget(sheet, check),
     ]
     title = f"{sheet['dataset']}: a released table"
-    return _page(title, "", f"<h1>{_text(title)}</h1>", sections, sheet)
+    warning = f'<p class="banner" role="alert">{_text(DRAFTED)}</p>' if sheet.get("schema_drafted") else ""
+    return _page(title, "", f"{warning}<h1>{_text(title)}</h1>", sections, sheet)
 
 
 def owner_page(sheet: Mapping[str, Any], bars: Sequence[ReleasedBars], view: OwnerView) -> str:
@@ -149,7 +153,7 @@ def _facts(sheet: Mapping[str, Any], check: PaidCheck | None) -> str:
         *([("epsilon of the check on this page", check.epsilon)] if check else []),
         ("released records (noisy)", f"{sheet['records']:,}"),
         ("groups shown", f"{sheet['groups']:,}"),
-        *([] if half_width is None else [("a count is off by at most, in 95 %", f"{half_width:,}")]),
+        *([] if half_width is None else [("noise of 95 % of all counts, shown or not, at most", f"{half_width:,}")]),
         ("rows", sheet["rows"]),
         ("date", sheet["date"]),
     ]
@@ -231,7 +235,7 @@ def _public_utility(sheet: Mapping[str, Any], self_test: SelfTest, check: PaidCh
         ("shown", "counts shown", ",d"),
         ("possible", "counts possible", ",d"),
         ("standard_deviation", "standard deviation of the noise in a count, in records", ",g"),
-        ("off_by_at_most_in_95_percent", "a count is off by at most, in 95 %", ",d"),
+        ("off_by_at_most_in_95_percent", "noise of 95 % of all counts, shown or not, at most", ",d"),
         ("threshold", "smallest count shown", ",d"),
         ("empty_but_shown_at_most_about", "counts shown without any true record, at most about", ",.0f"),
         ("records_in_those_at_most_about", "released records in those, at most about", ",.0f"),
@@ -279,7 +283,7 @@ def _budget(sheet: Mapping[str, Any], check: PaidCheck | None) -> str:
     together = Epsilon(sum(cost.units for cost in costs))
     rows.append([f"together, to {_text(sheet['privacy']['neighbours'])}", "", "", str(together)])
     table = _table(f"Budget plan of {plan['algorithm']}", ["step", "epsilon", "times", "cost"], rows, "lrrr")
-    return _section("What it cost", table)
+    return _section("How the budget was planned", table)
 
 
 def _owner_distances(bars: Sequence[ReleasedBars], view: OwnerView) -> str:
