@@ -63,10 +63,14 @@ class Recode(RowKey):
 
     def table(self, codes: int) -> list[int]:
         """The key's value for every one of the attribute's codes."""
+        return [item for first, end, item in self.stretches(codes) for _ in range(first, end)]
+
+    def stretches(self, codes: int) -> list[tuple[int, int, int]]:
+        """Codes from a first one to before an end that share a value, in order, with that value."""
         if not self.runs:
-            return list(range(codes))
+            return [(code, code + 1, code) for code in range(codes)]
         ends = [*(first for first, _ in self.runs[1:]), codes]
-        return [item for (first, item), end in zip(self.runs, ends, strict=True) for _ in range(first, end)]
+        return [(first, end, item) for (first, item), end in zip(self.runs, ends, strict=True)]
 
 
 @value("tested")
@@ -261,10 +265,13 @@ class BySubset(RowSplits):
 
 @value("by-children")
 class ByChildren(RowSplits):
-    """One candidate: the rows with the codes of some child go to that child; other rows do not count."""
+    """One candidate: the rows with the codes of some child go to that child; other rows do not count.
+
+    A child's codes are given by half-open ranges.
+    """
 
     key: RowKey
-    children: tuple[tuple[int, ...], ...]
+    children: tuple[tuple[tuple[int, int], ...], ...]
 
     @property
     def candidates(self) -> int:

@@ -299,10 +299,10 @@ class _Resolver:
         cut = self.key(family.key)
         if not isinstance(cut, Recode):
             raise RequestError("A specialisation is of one attribute: give its cut as bins or groups.")
-        children: dict[int, list[int]] = {label: [] for label in family.labels}
-        for code, label in enumerate(cut.table(self._schema.single(cut.attribute).size)):
+        children: dict[int, list[tuple[int, int]]] = {label: [] for label in family.labels}
+        for first, end, label in cut.stretches(self._schema.single(cut.attribute).size):
             if label in children:
-                children[label].append(code)
+                children[label].append((first, end))
         if not all(children.values()):
             raise RequestError(f"A specialisation of {cut.attribute!r} has a child that holds no value.")
         return ByChildren(self.key(AttributeKey(cut.attribute)), tuple(map(tuple, children.values())))

@@ -108,6 +108,11 @@ def every(epsilon: Any = 1, **params: Any) -> list[ReleaseEstimator]:
     ]
 
 
+def with_tree(epsilon: Any = 1) -> list[ReleaseEstimator]:
+    """The same and a tree, for what holds of every release though its values need not be those of a cut."""
+    return [*every(epsilon), dm.TreeRelease(epsilon)]
+
+
 def form_of(released: ReleasedTable) -> Any:
     """All that a release says, to compare it with another."""
     weights = {name: weight.tolist() for name, weight in released.weights.items()}

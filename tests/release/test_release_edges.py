@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import tracemalloc
 from decimal import Decimal
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mining_worlds import Table, opened, recorded, schema_of, table_of
-from release_worlds import HUGE, SCORES, Drawn, choosing, every, fitted, form_of, shown_groups, true_groups
+from release_worlds import HUGE, SCORES, Drawn, choosing, every, fitted, form_of, shown_groups, true_groups, with_tree
 from sklearn.base import clone
 
 import dpmine as dm
@@ -23,11 +24,14 @@ from dpmine.release.contingency import ContingencyTable
 from dpmine.release.counting import AUTO, FEW_PHANTOMS, at_least, groups_of
 from dpmine.release.cuts import Cut, NominalCut, NumericCut, combinations, evenly_cut, finest_cut, predictors, root_cut
 from dpmine.release.diffgen import DiffGen
+from dpmine.release.tree_release import TreeRelease
 from dpmine.schema import ItemList, Nominal, Numeric, Schema, TaxonomyNode
 from dpmine.tree_models import labels_of
 
 YES_NO = Nominal("class", ("no", "yes"), "no")
-RELEASES: list[Any] = [DiffGen, ContingencyTable]
+RELEASES: list[Any] = [DiffGen, ContingencyTable, TreeRelease]
+SETTING = {DiffGen: ("threshold", 3), ContingencyTable: ("threshold", 3), TreeRelease: ("max_depth", 3)}
+"""A parameter of each that is not epsilon, and another value for it."""
 
 
 def of(*attributes: Any, name: str = "class") -> Schema:
@@ -211,15 +215,33 @@ def test_odd_schemas_are_released(name: str, points: str) -> None:
         assert "past" not in model.rows()
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("name", ODD)
+def test_odd_schemas_are_released_by_a_tree_where_it_can_split(name: str) -> None:
+    schema = ODD[name]
+    table = drawn(schema, 30) | ({"past": ["flu"] * 30} if "lists" in name else {})
+    if all(attribute.size == 1 for attribute in predictors(schema)):
+        with opened(table, schema, 1) as private:
+            with pytest.raises(dm.RequestError, match="no attribute but the class that a tree could split by"):
+                dm.TreeRelease(1).fit(private)
+            assert str(private.remaining()) == "1"
+        return
+    for epsilon in (1, HUGE):
+        model = fitted(dm.TreeRelease(epsilon), table, schema)
+        assert list(model.rows()) == [a.name for a in schema.attributes if a.name != "past"]
+        assert len(model.transform(table)[predictors(schema)[0].name]) == 30
+        model.release().generalised_schema()
+    assert len(model.rows(raw=False)["class"]) == 30
+
+
+@pytest.mark.parametrize("number", range(5))
 def test_an_empty_table_is_released(number: int) -> None:
     schema = schema_of(lists=True)
     empty: Table = {attribute.name: [] for attribute in schema.attributes}
-    model = fitted(every(1)[number], empty, schema)
+    model = fitted(with_tree(1)[number], empty, schema)
     released = model.release()
     assert model.transform(empty) == {name: [] for name in released.values}
     assert len(model.rows()["class"]) == len(released)
-    exact = fitted(every(HUGE)[number], empty, schema)
+    exact = fitted(with_tree(HUGE)[number], empty, schema)
     assert len(exact.release()) == 0
     assert list(exact.rows()) == [a.name for a in schema.attributes if a.name != "past"]
 
@@ -227,7 +249,7 @@ def test_an_empty_table_is_released(number: int) -> None:
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_schema_without_predictors_is_refused(release: Any) -> None:
     for schema in (of(), of(ItemList("past", ("flu",), 2))):
-        with pytest.raises(dm.RequestError, match=r"no attribute but the class that could be released"):
+        with pytest.raises(dm.RequestError, match=r"no attribute but the class that (could be released|a tree could split)"):
             release(1).plan(schema)
         with opened({"class": ["no"], "past": ["flu"]}, schema, 1) as private:
             with pytest.raises(dm.RequestError, match=r"no attribute but the class"):
@@ -269,8 +291,11 @@ def test_values_that_would_make_too_many_groups_are_not_offered(
     assert made == 2 * 5**factors
     assert len(recorder.queries) == factors + 1
     assert model.charged_.units == UNITS
+    note = f"Values were specialised {factors} times instead of 4: nothing was left to specialise, or every further"
+    assert sum(sentence.startswith(note) for sentence in model.sheet()["meaning"]) == 1
     automatic = fitted(dm.DiffGen(1, 4, threshold="auto"), drawn(schema, 20), schema)
     assert combinations(list(automatic.cuts_.values()), 2) == 2 * 5**4
+    assert not any("instead of" in sentence for sentence in automatic.sheet()["meaning"])
 
 
 def test_a_smaller_candidate_is_offered_where_a_larger_one_would_be_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -390,6 +415,7 @@ OWN = {
         *("threshold", "total_share", "frequency_share", "schema"),
     ],
     ContingencyTable: ["epsilon", "bins", "threshold", "schema"],
+    TreeRelease: ["epsilon", "frequency_share", "leaf_share", "max_depth", "schema"],
 }
 
 
@@ -397,8 +423,9 @@ OWN = {
 def test_parameters_are_read_and_set(release: Any) -> None:
     model = release()
     assert list(model.get_params()) == OWN[release] == list(model.get_params(deep=False))
-    assert model.set_params(epsilon="0.25", threshold=3) is model
-    assert (model.epsilon, model.threshold) == ("0.25", 3)
+    name, value = SETTING[release]
+    assert model.set_params(epsilon="0.25", **{name: value}) is model
+    assert (model.epsilon, getattr(model, name)) == ("0.25", value)
     with pytest.raises(dm.RequestError, match=f"{release.__name__} has no parameter 'depth'. It has epsilon"):
         model.set_params(depth=3)
     with pytest.raises(dm.RequestError, match="has no parameter 'cuts_'"):
@@ -454,7 +481,7 @@ def test_a_release_stays_while_its_parameters_change(release: Any) -> None:
     table = table_of(schema, 50, 1)
     model = fitted(release(1), table, schema)
     before = form_of(model.release()), model.transform(table), str(model.cost_)
-    model.epsilon, model.threshold = "0.01", 50
+    model.set_params(epsilon="0.01", **dict([SETTING[release]]))
     assert (form_of(model.release()), model.transform(table), str(model.cost_)) == before
 
 
@@ -462,10 +489,37 @@ def test_a_release_stays_while_its_parameters_change(release: Any) -> None:
 def test_the_sheet_is_about_the_release_and_not_about_parameters_set_since(release: Any) -> None:
     schema = schema_of()
     model = fitted(release(1), table_of(schema, 50, 1), schema)
-    before = model.sheet()["privacy"]
-    assert (before["epsilon_disclosed"], before["epsilon_charged"]) == ("1", str(model.charged_))
-    model.epsilon, model.threshold = "0.01", 50
-    assert model.sheet()["privacy"] == before
+    before = model.sheet()
+    privacy = before["privacy"]
+    assert (privacy["epsilon_disclosed"], privacy["epsilon_charged"]) == ("1", str(model.charged_))
+    model.set_params(epsilon="0.01", **dict([SETTING[release]]))
+    assert model.sheet() == before
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("seed", [-1, -(2**70), 0.5, True, "7", 2**64])
+def test_a_seed_that_is_none_is_refused(release: Any, seed: Any) -> None:
+    schema = schema_of()
+    model = fitted(release(1), table_of(schema, 50, 1), schema)
+    for raw in (None, True, False):
+        with pytest.raises(dm.RequestError, match="seed must be a whole number from 0"):
+            model.rows(raw=raw, seed=seed)
+    assert model.rows(raw=True, seed=np.int64(4)) == model.rows(raw=True, seed=4)
+
+
+NUMPY: list[Any] = [
+    DiffGen(np.float64(1), np.int64(3), threshold=np.int32(2), total_share=np.float64(0.1), leftover=np.bool_(True)),
+    ContingencyTable(np.int64(1), np.int64(3), np.int16(2)),
+    TreeRelease(np.float64(1), np.float64(0.1), np.float32(0.25), np.int64(2)),
+]
+
+
+@pytest.mark.parametrize("model", NUMPY, ids=lambda model: type(model).__name__)
+def test_parameters_of_numpy_s_kinds_give_a_sheet_in_json(model: Any) -> None:
+    schema = schema_of()
+    sheet = fitted(model, table_of(schema, 50, 1), schema).sheet()
+    parameters = json.loads(json.dumps(sheet))["parameters"]
+    assert parameters == {name: value for name, value in model.get_params().items() if name != "schema"} | {"epsilon": "1"}
 
 
 @pytest.mark.parametrize("score", SCORES)

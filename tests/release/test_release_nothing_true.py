@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mining_worlds import opened, recorded, schema_of, table_of, without_class
-from release_worlds import every, fitted, form_of, shown_groups
+from release_worlds import every, fitted, form_of, shown_groups, with_tree
 
 from dpmine.dataset import DataSet, LocalExecutor
 from dpmine.engines.encoding import EncodedTable
@@ -18,6 +18,7 @@ from dpmine.frames import FrameSource
 from dpmine.kernel.door import Kernel
 from dpmine.kernel.ledger import Ledger
 from dpmine.release.diffgen import Specialising
+from dpmine.release.tree_release import TreeRelease
 from dpmine.schema import Nominal, Schema
 from dpmine.tables import PrivateTable
 
@@ -63,17 +64,25 @@ def leaks(model: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("handed", ["private", "rows"])
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_nothing_of_the_table_can_be_reached_from_a_release(number: int, handed: str) -> None:
-    model = every("0.5")[number]
-    if handed == "private":
-        fitted(model, TABLE, SCHEMA)
-    else:
-        model.fit(without_class(TABLE), TABLE["class"], schema=SCHEMA)
-    assert leaks(model) == []
-    names = set(vars(model)) - {"epsilon", "specialisations", "score", "calibration", "points", "leftover", "threshold"}
-    assert names - {"total_share", "frequency_share", "schema", "bins"} == {
-        *("released_", "schema_", "plan_", "cost_", "charged_", "cuts_", "_fitted_with"),
+    """A noisy number of rows is kept where the plan follows from it, and is the true one with a chance of at most 1 in 40.
+
+    So a release may be made anew up to five times: what is true would be there each time. False alarms: 1e-8.
+    """
+    for _ in range(5):
+        model = with_tree("0.5")[number]
+        if handed == "private":
+            fitted(model, TABLE, SCHEMA)
+        else:
+            model.fit(without_class(TABLE), TABLE["class"], schema=SCHEMA)
+        found = leaks(model)
+        if not found:
+            break
+    assert found == []
+    own = "_root" if isinstance(model, TreeRelease) else "cuts_"
+    assert set(vars(model)) - set(model.get_params()) == {
+        *("released_", "schema_", "plan_", "cost_", "charged_", own, "_fitted_with"),
     }
 
 
@@ -86,9 +95,9 @@ def test_the_walk_finds_what_is_hidden() -> None:
     del model.hidden_
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_a_pickle_holds_the_release_and_nothing_else(number: int) -> None:
-    model = fitted(every("0.5")[number], TABLE, SCHEMA)
+    model = fitted(with_tree("0.5")[number], TABLE, SCHEMA)
     text = pickle.dumps(model)
     again = pickle.loads(text)  # noqa: S301 (our own)
     assert form_of(again.release()) == form_of(model.release()) == form_of(copy.deepcopy(model).release())
@@ -111,7 +120,7 @@ def test_all_numbers_of_a_release_were_answered(number: int) -> None:
         assert sorted(counts[counts > 0].tolist()) == answered
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_neighbouring_tables_can_give_the_same_release(number: int) -> None:
     """Whatever one table answers, its neighbour could have answered too.
 
@@ -122,6 +131,6 @@ def test_neighbouring_tables_can_give_the_same_release(number: int) -> None:
     schema = Schema("small", attributes, 10, "class")
 
     def releases(table: Any) -> set[str]:
-        return {str(shown_groups(fitted(every(1)[number], table, schema))) for _ in range(60)}
+        return {str(shown_groups(fitted(with_tree(1)[number], table, schema))) for _ in range(60)}
 
     assert releases({"flag": ["no", "yes"], "class": ["no", "no"]}) & releases({"flag": ["no"], "class": ["no"]})

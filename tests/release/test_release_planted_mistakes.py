@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from laws import exponential_law
 from mining_worlds import Replayer, Table, opened, recorded, schema_of, table_of
-from release_worlds import HUGE, choosing, every, fitted, form_of, halving, shown_groups, true_groups
+from release_worlds import HUGE, choosing, every, fitted, form_of, halving, shown_groups, true_groups, with_tree
 from tiny import KINDS
 from tiny import SCHEMA as TINY
 
@@ -62,9 +62,9 @@ def releases_answers_alone(make: Callable[[], ReleaseEstimator]) -> bool:
 
 
 @pytest.mark.parametrize("epsilon", [1, 100, HUGE // 2])
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_queries_and_release_are_a_function_of_the_answers(number: int, epsilon: int) -> None:
-    assert releases_answers_alone(lambda: every(epsilon)[number])
+    assert releases_answers_alone(lambda: with_tree(epsilon)[number])
 
 
 def learned_taxonomy(attribute: Any) -> Any:
@@ -137,6 +137,7 @@ def generous(h: int = 3) -> DiffGen:
 def test_releases_are_paid_as_planned() -> None:
     assert is_paid_as_planned(generous)
     assert is_paid_as_planned(ContingencyTable)
+    assert is_paid_as_planned(dm.TreeRelease)
 
 
 class BestOfSeveral(DiffGen):

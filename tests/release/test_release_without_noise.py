@@ -25,6 +25,7 @@ from release_worlds import (
     form_of,
     shown_groups,
     true_groups,
+    with_tree,
 )
 
 import dpmine as dm
@@ -274,16 +275,16 @@ def test_joint_points_are_the_best_of_all_points_of_all_values(monkeypatch: pyte
 # -- engines -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_both_engines_release_the_same(number: int, tmp_path: Path) -> None:
     schema = schema_of()
     table = table_of(schema, 300, 4)
     pd.DataFrame(table).to_csv(tmp_path / "rows.csv", index=False)
     pd.DataFrame(table).to_parquet(tmp_path / "rows.parquet")
     with choosing(first_best):
-        expected = form_of(fitted(every(HUGE)[number], table, schema).release())
+        expected = form_of(fitted(with_tree(HUGE)[number], table, schema).release())
         for file in ("rows.csv", "rows.parquet"):
-            model = fitted(every(HUGE)[number], tmp_path / file, schema, engine="duckdb")
+            model = fitted(with_tree(HUGE)[number], tmp_path / file, schema, engine="duckdb")
             assert form_of(model.release()) == expected
 
 

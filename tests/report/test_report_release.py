@@ -191,6 +191,18 @@ def test_the_public_page_says_what_was_released_and_at_which_epsilon(made: Made)
     assert "true rows" not in made.public + made.checked
 
 
+def test_a_drafted_schema_is_told_on_top_of_the_page(made: Made) -> None:
+    """And in the sheet's sentences, right after the one that names epsilon."""
+    model = dm.TreeRelease(epsilon=1, schema=replace(patients_schema(), drafted=True)).fit(RECORDS)
+    sheet, released = model.sheet(), model.release()
+    page = release_page(sheet, released_bars(released), self_test(released, 0))
+    Outline(page)
+    assert page.index(f'role="alert">{pages.DRAFTED}</p>') < page.index("<h1>")
+    assert sheet["meaning"][1].startswith("BUT the schema was drafted by looking at the rows")
+    assert pages.DRAFTED not in made.public + made.checked
+    assert not any("drafted" in sentence for sentence in made.sheet["meaning"])
+
+
 def test_only_a_bought_check_is_shown_as_checked(made: Made) -> None:
     assert "checked against the rows" not in made.public
     assert made.checked.count("checked against the rows at epsilon 0.5") >= 2
@@ -318,8 +330,7 @@ def test_many_categories_are_shown_as_the_largest_and_the_others() -> None:
 def test_released_counts_are_spread_as_raw_rows_are_on_average() -> None:
     """Of 20,000 records the shares of drawn values are within 6 standard deviations: false alarm below 1e-6."""
     schema = numeric_schema("0", "9", "1", categories=3)
-    by_class = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 3.0]])
-    released = released_of(schema, root_cut, [[12_000, 8_000]], kind=by_class)
+    released = released_of(schema, root_cut, [[12_000, 8_000]], kind=np.array([2.0, 5.0, 3.0]))
     drawn = np.bincount(released.raw_codes(1)[0]["kind"], minlength=3)
     expected = counts_by_code(released, "kind")
     assert expected == pytest.approx([4_000, 10_000, 6_000])

@@ -244,9 +244,12 @@ def subset_scores(score: Score, counts: Integers, members: NDArray[np.bool_]) ->
     return score.split(np.stack([left, total - left], axis=-2))
 
 
-def children_scores(score: Score, counts: Integers, children: Sequence[Sequence[int]]) -> Integers:
-    """[cells, classes, codes] and the codes of each child -> [cells, 1]: rows with other codes do not count."""
-    parts = np.stack([counts[:, :, list(codes)].sum(axis=2) for codes in children], axis=1)
+def children_scores(score: Score, counts: Integers, children: Sequence[Sequence[tuple[int, int]]]) -> Integers:
+    """[cells, classes, codes] and the ranges of each child's codes -> [cells, 1]: rows with other codes do not count."""
+    parts = np.zeros((len(counts), len(children), counts.shape[1]), dtype=np.int64)
+    for place, ranges in enumerate(children):
+        for first, end in ranges:
+            parts[:, place] += counts[:, :, first:end].sum(axis=2)
     return score.split(parts)[:, None]
 
 

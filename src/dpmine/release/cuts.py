@@ -196,7 +196,7 @@ def finest_cut(attribute: Nominal) -> Cut:
 
 def evenly_cut(attribute: Numeric, bins: int) -> Cut:
     """Intervals with as many grid points each, as evenly as possible (fewer where there are fewer points)."""
-    starts = tuple(sorted({attribute.size * place // bins for place in range(bins)}))
+    starts = tuple(sorted({attribute.size * place // int(bins) for place in range(bins)}))
     return NumericCut(attribute, starts, (None,) * len(starts))
 
 

@@ -204,7 +204,7 @@ class DiffGen(CutRelease):
         values = {cut.attribute.name: cut.values() for cut in cuts}
         possible = combinations(cuts, len(schema.class_labels))
         counting = GroupCounting(counts, at_least(self.threshold, possible, counts), possible, adjusted=bool(total.units))
-        planned = max(rows, 1) if self.specialisations == AUTO else None
+        planned = rows if self.specialisations == AUTO else None
         notes = () if specialising.made == budget.rounds else (TOO_FEW.format(specialising.made, budget.rounds),)
         return ReleasedTable(schema, values, groups[kept], table[kept], weights, counting, notes, planned)
 

@@ -134,8 +134,8 @@ def _counting_form(counting: GroupCounting) -> dict[str, Any]:
 
 def _counting_words(counting: GroupCounting) -> list[str]:
     sentences = [
-        f"The noise of a count is discrete Laplace noise of scale {_rounded(counting.scale):g}: of all counts, shown "
-        f"or not, 95 % are within {counting.half_width:,} of the true one. Sums over many groups carry the noise of every group."
+        f"The noise of a count is discrete Laplace noise of scale {_rounded(counting.scale):g}. Of all counts, shown "
+        f"or not, 95 % are within {counting.half_width:,} of the true one. Sums over many groups carry the noise of each."
     ]
     if counting.at_least is not None:
         sentences += [

@@ -103,7 +103,7 @@ class TreeRelease(ReleaseEstimator):
         values, groups = _regions(self._leaves(), schema, names)
         counts = self._class_counts(grown)
         counting = GroupCounting(budget.leaves, None, counts.size, adjusted=True)
-        planned = max(round(rows), 1) if self.max_depth == AUTO else None
+        planned = round(rows) if self.max_depth == AUTO else None
         return ReleasedTable(schema, values, groups, counts, weights, counting, (OVERLAP,), planned)
 
     def _class_counts(self, grown: Node) -> Integers:

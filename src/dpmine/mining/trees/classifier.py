@@ -116,7 +116,7 @@ class TreeClassifier(TreeEstimator):
         self._check()
         facts = Schema.load(schema)
         among = log(number_of(self.candidates(facts), facts))
-        budget = self.shares(self.row_budget(facts), rows or facts.rows_at_most)
+        budget = self.shares(self.row_budget(facts), facts.rows_at_most if rows is None else rows)
         steps = []
         if budget.count.units:
             steps.append(PlanStep("count all rows, to choose a depth", budget.count, 1, off_by(budget.count)))
