@@ -222,6 +222,7 @@ def numeric_names(schema: Schema) -> tuple[str, ...]:
 def discretised(schema: Schema, bins: int) -> tuple[Key, ...]:
     """Every numeric attribute cut into so many bins of equal width (fewer where its grid has fewer points)."""
     check_number("bins", bins, 2, MOST_GRID_POINTS, whole=True)
+    bins = int(bins)
     keys: list[Key] = []
     for name in numeric_names(schema):
         attribute = schema.single(name)
