@@ -20,6 +20,9 @@ DEEPEST_TREE = 40  # JSON nests two levels a node
 LARGEST_SCORE = 10**9  # times MOST_TREES stays far inside 64 bits
 MOST_CLASSES = 1_000  # an engine holds a sum for each class and row at hand
 MOST_BANDS = 4_096
+MOST_CENTRES = 1_000
+MOST_DIMENSIONS = 32
+LARGEST_POSITION = 2**23  # sums of 32 products of two positions, doubled, are exact in doubles
 
 
 class ScoreTree:
@@ -84,6 +87,38 @@ class ScoreBands(Key):
     @property
     def title(self) -> str:
         return "score"
+
+
+@value("nearest")
+class Nearest(Key):
+    """The nearest of some centres; of equally near ones the first.
+
+    The position of a row in an attribute is its code times the attribute's scale, a whole number, and so are the centres'
+    positions: distances are whole numbers, and every engine finds the same centre, to the last bit.
+    """
+
+    attributes: tuple[str, ...]
+    scales: tuple[int, ...]
+    centres: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        dimensions = len(self.attributes)
+        if not 1 <= dimensions <= MOST_DIMENSIONS or len(set(self.attributes)) < dimensions:
+            raise ExpressionError(f"Centres lie in 1 to {MOST_DIMENSIONS} different attributes.")
+        if len(self.scales) != dimensions or any(type(scale) is not int or scale < 1 for scale in self.scales):
+            raise ExpressionError("Every attribute needs a scale, a positive whole number.")
+        if not 1 <= len(self.centres) <= MOST_CENTRES or any(len(centre) != dimensions for centre in self.centres):
+            raise ExpressionError(f"There are 1 to {MOST_CENTRES} centres, each with a position in every attribute.")
+        places = [place for centre in self.centres for place in centre]
+        if any(type(place) is not int or not 0 <= place <= LARGEST_POSITION for place in places):
+            raise ExpressionError(f"A centre's positions are whole numbers from 0 to {LARGEST_POSITION}.")
+
+    def labels(self, schema: Schema) -> tuple[str, ...]:
+        return tuple(f"cluster {number + 1}" for number in range(len(self.centres)))
+
+    @property
+    def title(self) -> str:
+        return "cluster"
 
 
 def score_leaves(tree: ScoreTree) -> Iterator[ScoreLeaf]:

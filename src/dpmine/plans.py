@@ -120,6 +120,16 @@ class BandedSum(RowKey):
     size: int
 
 
+@value("nearest-centre")
+class NearestCentre(RowKey):
+    """The number of the nearest centre, by squared distance of code times scale; of equally near ones the first."""
+
+    attributes: tuple[str, ...]
+    scales: tuple[int, ...]
+    centres: tuple[tuple[int, ...], ...]
+    size: int
+
+
 # -- resolved cells ----------------------------------------------------------------------------------------------------
 
 
@@ -199,6 +209,19 @@ class PowerSums(RowQuestion):
     step: int
     powers: tuple[int, ...]
     sensitivities: tuple[int, ...]
+
+
+@value("clipped-sums")
+class ClippedSums(RowQuestion):
+    """In each cell the number of rows and, for each key, the sum of its codes less the cell's centre, clipped to its radius.
+
+    weights  how the cell's epsilon is shared: the count's weight (0: not counted), then one for each key
+    """
+
+    keys: tuple[Recode, ...]
+    centres: tuple[tuple[int, ...], ...]
+    radii: tuple[tuple[int, ...], ...]
+    weights: tuple[int, ...]
 
 
 @value("best-rank")

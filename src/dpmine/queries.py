@@ -36,6 +36,7 @@ MOST_CANDIDATES = 200_000  # in a cell
 MOST_DIFFERENT_EPSILONS = 1_000
 MOST_BONUS = MOST_ROWS  # of staying: no gain is larger
 MOST_MODELS = 1_000  # in one choice
+MOST_WEIGHT = 1_000_000  # of a share
 MECHANISMS = ("exponential", "permute-and-flip")
 CALIBRATIONS = ("monotone", "generic")
 SPLIT_SCORES = ("max", "gini", "infogain", "mixed", "gain", "gini-gain", "infogain-per-row")
@@ -238,6 +239,46 @@ class ValueGrid:
 def shares(units: int, parts: int) -> tuple[int, ...]:
     """Whole units as evenly as possible, adding up exactly."""
     return tuple(units // parts + (place < units % parts) for place in range(parts))
+
+
+@value("offsets")
+class Offsets(Question):
+    """In each cell the number of rows and, for numeric attributes, the sum of the rows' offsets from a centre, with noise.
+
+    An offset is the row's grid place less the centre's, clipped to a radius, so a row changes its cell's sum by at most the
+    radius. Centres and radii, in grid places, are public: one for all cells, or one for each. `weights` say how epsilon is
+    shared between the count (first; 0: not counted) and the attributes; each number's noise follows its own share.
+    """
+
+    attributes: tuple[str, ...]
+    centres: tuple[tuple[int, ...], ...]
+    radii: tuple[tuple[int, ...], ...]
+    weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        dimensions = len(self.attributes)
+        if not dimensions or len(set(self.attributes)) < dimensions:
+            raise RequestError("Offsets are of at least one attribute, each named once.")
+        if len(self.weights) != dimensions + 1 or not all(0 <= weight <= MOST_WEIGHT for weight in self.weights):
+            raise RequestError("Offsets need a weight for the count and one for each attribute, from 0 to a million.")
+        if min(self.weights[1:]) < 1:
+            raise RequestError("Every attribute needs a positive weight.")
+        for what, listed in (("centre", self.centres), ("radius", self.radii)):
+            if not listed or any(len(places) != dimensions for places in listed):
+                raise RequestError(f"Give a {what} in every attribute, for all cells or for each.")
+        if any(place < 0 for centre in self.centres for place in centre):
+            raise RequestError("A centre is a grid place, counted from 0.")
+        if any(radius < 1 for radii in self.radii for radius in radii):
+            raise RequestError("A radius is at least one grid place.")
+
+    def shares(self, epsilon: Epsilon) -> tuple[Epsilon, ...]:
+        """What the count and each attribute get; rounded down, so that they never add up to more."""
+        return weighted_shares(epsilon.units, self.weights)
+
+
+def weighted_shares(units: int, weights: tuple[int, ...]) -> tuple[Epsilon, ...]:
+    """Whole units in proportion to weights, rounded down."""
+    return tuple(Epsilon(units * weight // sum(weights)) for weight in weights)
 
 
 @value("quantile")

@@ -26,7 +26,7 @@ from dpmine.expressions import (
     Test,
     list_attribute,
 )
-from dpmine.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
+from dpmine.model_keys import LARGEST_POSITION, Nearest, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.plans import (
     All,
     Any_,
@@ -42,6 +42,7 @@ from dpmine.plans import (
     BySubset,
     ByThreshold,
     Cells,
+    ClippedSums,
     Counts,
     Enter,
     HashedPart,
@@ -50,6 +51,7 @@ from dpmine.plans import (
     Keep,
     LargestSum,
     LeafScores,
+    NearestCentre,
     Negation,
     Plan,
     PowerSums,
@@ -88,6 +90,7 @@ from dpmine.queries import (
     Histogram,
     Moments,
     Multiway,
+    Offsets,
     Quantile,
     Query,
     Question,
@@ -102,6 +105,7 @@ from dpmine.queries import (
     Thresholds,
     Where,
     phantoms,
+    weighted_shares,
 )
 from dpmine.schema import Nominal, Numeric, Schema
 from dpmine.values import canonical
@@ -127,6 +131,8 @@ def resolve(query: Query, schema: Schema) -> Plan:
         _check_scale(question, min(paid for paid in units if paid))
     if isinstance(question, SparseCounts):
         _check_phantoms(question, units)
+    if isinstance(question, ClippedSums):
+        _check_shares(question, min(paid for paid in units if paid))
     return Plan(Cells(steps, rules), question, units, schema.fingerprint)
 
 
@@ -155,6 +161,8 @@ def _check_size(question: RowQuestion, leaves: int) -> None:
         if leaves * question.bins > MOST_COMBINATIONS:
             raise RequestError(f"A sparse histogram has at most {MOST_COMBINATIONS} combinations. Use coarser keys.")
         return  # what it holds in memory follows from the rows, not from the combinations
+    elif isinstance(question, ClippedSums):
+        counts = leaves * sum(key.size for key in question.keys)
     elif isinstance(question, (BestLabel, BestRank, PowerSums)):
         counts = leaves * question.key.size
     elif isinstance(question, BestModel):
@@ -179,6 +187,13 @@ def _check_phantoms(question: SparseCounts, units: tuple[int, ...]) -> None:
             f"With {question.bins} combinations and a threshold of {question.at_least}, noise alone would show about "
             f"{expected:.3g} of them; at most {MOST_PHANTOMS} fit one answer. Raise 'at_least', or use coarser keys."
         )
+
+
+def _check_shares(question: ClippedSums, units: int) -> None:
+    """Refuse shares that round down to nothing."""
+    paid = weighted_shares(units, question.weights)
+    if any(weight and not share.units for weight, share in zip(question.weights, paid, strict=True)):
+        raise RequestError("Epsilon is too small for this question: a share would be less than 1e-9.")
 
 
 def _check_scale(question: PowerSums, units: int) -> None:
@@ -229,6 +244,8 @@ class _Resolver:
             return SparseCounts(tuple(self.key(key) for key in question.keys), question.at_least)
         if isinstance(question, Moments):
             return self.moments(question)
+        if isinstance(question, Offsets):
+            return self.offsets(question, leaves)
         if isinstance(question, Quantile):
             self.numeric(question.attribute)
             return BestRank(self.key(AttributeKey(question.attribute)), question.numerator, question.denominator)
@@ -258,9 +275,25 @@ class _Resolver:
         key = self.key(AttributeKey(question.attribute))
         return PowerSums(key, grid.first, grid.step, question.powers, sensitivities)
 
+    def offsets(self, question: Offsets, leaves: int) -> ClippedSums:
+        for listed in (question.centres, question.radii):
+            if len(listed) not in (1, leaves):
+                raise RequestError(f"Give centres and radii once, or for each of the {leaves} cells. Got {len(listed)}.")
+        keys = []
+        for place, name in enumerate(question.attributes):
+            self.numeric(name)
+            key = self.key(AttributeKey(name))
+            assert isinstance(key, Recode)
+            keys.append(key)
+            if max(centre[place] for centre in question.centres) >= key.size:
+                raise RequestError(f"A centre lies outside the {key.size} grid places of {name!r}.")
+            if max(radii[place] for radii in question.radii) > key.size:
+                raise RequestError(f"A radius is larger than the {key.size} grid places of {name!r}.")
+        return ClippedSums(tuple(keys), question.centres, question.radii, question.weights)
+
     def numeric(self, name: str) -> None:
         if not isinstance(self._schema.single(name), Numeric):
-            raise RequestError(f"{name!r} is not numeric, so it has no quantiles.")
+            raise RequestError(f"{name!r} is not numeric, so it has no quantiles and no offsets.")
 
     def families(self, cell: int, families: tuple[Splits, ...]) -> tuple[RowSplits, ...]:
         splitting = [self.family(family) for family in families if not isinstance(family, Stay)]
@@ -325,8 +358,20 @@ def resolve_key(key: Key, schema: Schema) -> RowKey:
     if isinstance(key, ScoreBands):
         trees = tuple(_scores(tree, schema, key.place) for tree in key.trees)
         return BandedSum(trees, key.edges, len(key.edges) + 1)
+    if isinstance(key, Nearest):
+        return _nearest(key, schema)
     assert isinstance(key, Part)
     return HashedPart(key.salt, key.weights, len(key.weights))
+
+
+def _nearest(key: Nearest, schema: Schema) -> NearestCentre:
+    for name, scale in zip(key.attributes, key.scales, strict=True):
+        attribute = schema.single(name)
+        if not isinstance(attribute, Numeric):
+            raise RequestError(f"{name!r} is not numeric, so nothing is near or far in it.")
+        if (attribute.size - 1) * scale > LARGEST_POSITION:
+            raise RequestError(f"The scale of {name!r} is too large: positions go up to {LARGEST_POSITION}.")
+    return NearestCentre(key.attributes, key.scales, key.centres, len(key.centres))
 
 
 def _scores(tree: ScoreTree, schema: Schema, place: int | None = None) -> RowScores:

@@ -266,6 +266,17 @@ class NoisyMoments:
         return f"values outside {low:g} to {high:g} count as these bounds" + (f"; {note}" if note else "")
 
 
+@dataclass(frozen=True)
+class NoisyOffsets:
+    """Noisy sums of clipped offsets in one cell, in grid places, and the noisy number of rows where it was asked for."""
+
+    rows: int | None
+    sums: tuple[int, ...]
+    rows_scale: Fraction | None
+    scales: tuple[Fraction, ...]
+    receipt: Receipt
+
+
 def _clamped(number: float, low: float, high: float) -> float:
     return min(max(number, low), high)
 

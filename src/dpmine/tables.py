@@ -31,6 +31,7 @@ from dpmine.queries import (
     Leaf,
     Moments,
     Multiway,
+    Offsets,
     Preview,
     Quantile,
     Query,
@@ -56,6 +57,7 @@ from dpmine.results import (
     NoisyCount,
     NoisyHistogram,
     NoisyMoments,
+    NoisyOffsets,
     NoisySparseHistogram,
     Receipt,
     Stayed,
@@ -345,6 +347,42 @@ class PrivateTable:
         per_row = reply.answer.sensitivity / fraction.denominator / float(reply.answer.epsilon[0])
         away = per_row * (math.log(attribute.size) + math.log(20))
         return ChosenPoint(float(attribute.point(chosen)), fraction, away, Receipt.of(reply, 0))
+
+    def offsets_cells(
+        self,
+        attributes: Sequence[str],
+        centres: Sequence[Sequence[int]],
+        radii: Sequence[Sequence[int]],
+        *,
+        epsilon: Amounts,
+        weights: Sequence[int],
+        request_key: str | None = None,
+    ) -> list[NoisyOffsets | None]:
+        """In each cell noisy sums of the rows' offsets from a centre, clipped to a radius, in grid places of each attribute.
+
+        `weights` share epsilon between the number of rows (first; 0: not asked) and the attributes. None where epsilon is 0.
+        """
+        question = Offsets(tuple(attributes), tuple(map(tuple, centres)), tuple(map(tuple, radii)), tuple(weights))
+        reply = self._executor.answer(self._query(question, epsilon), key=request_key)
+        found: list[NoisyOffsets | None] = []
+        for cell, numbers in enumerate(reply.answer.numbers):
+            if numbers is None:
+                found.append(None)
+                continue
+            count_share, *paid = question.shares(reply.answer.epsilon[cell])
+            widths = question.radii[cell] if len(question.radii) > 1 else question.radii[0]
+            scales = tuple(noise_scale(radius, share) for radius, share in zip(widths, paid, strict=True))
+            counted = bool(count_share.units)
+            found.append(
+                NoisyOffsets(
+                    numbers[0] if counted else None,
+                    numbers[1:] if counted else numbers,
+                    noise_scale(1, count_share) if counted else None,
+                    scales,
+                    Receipt.of(reply, cell),
+                )
+            )
+        return found
 
     def median(self, column: str, *, epsilon: Amount, request_key: str | None = None) -> ChosenPoint:
         """A grid point at or near the median, chosen privately."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from dpmine.plans import (
     Keep,
     LargestSum,
     LeafScores,
+    NearestCentre,
     Negation,
     Recode,
     RowKey,
@@ -42,6 +43,7 @@ from dpmine.plans import (
 )
 
 CHUNK = 65_536
+NEAREST_AT_ONCE = 8_192  # rows whose distances to all centres are held at a time
 LONG_CHUNK = 4 * CHUNK  # where an array as long as all combinations is added for each chunk
 DENSE = 2**20  # combinations that are counted in an array; more are sorted
 
@@ -129,7 +131,7 @@ class MemoryEngine:
             return np.zeros(rows.stop - rows.start, dtype=np.intp)
         return cell_ids.ids[rows].astype(np.intp)
 
-    def _column(self, key: RowKey) -> _Column | _TestColumn | _ModelColumn:
+    def _column(self, key: RowKey) -> AnyColumn:
         """Where a key's values come from, chunk by chunk."""
         if isinstance(key, Recode):
             codes = self._table.columns[key.attribute]
@@ -138,6 +140,8 @@ class MemoryEngine:
             return _TestColumn(self._test, key.test)
         if isinstance(key, (LargestSum, BandedSum)):
             return _ModelColumn(key, {split: self._column(split) for split in _splits_of(key.trees)})
+        if isinstance(key, NearestCentre):
+            return _NearestColumn(key, [self._table.columns[name] for name in key.attributes])
         assert isinstance(key, HashedPart)
         return _Column(self._parts(key), None)
 
@@ -253,6 +257,12 @@ class MemoryEngine:
         return parts
 
 
+class AnyColumn(Protocol):
+    """The values of a key, chunk by chunk."""
+
+    def values(self, rows: slice) -> NDArray[np.unsignedinteger]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class _Column:
     codes: NDArray[np.unsignedinteger]
@@ -296,6 +306,30 @@ class _ModelColumn:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class _NearestColumn:
+    """The nearest centre of each row, by the part of the squared distance that differs between centres.
+
+    Doubles hold it exactly: products of positions are below 2^46, sums of 32 of them doubled below 2^53.
+    """
+
+    key: NearestCentre
+    columns: Sequence[NDArray[np.unsignedinteger]]
+
+    def values(self, rows: slice) -> NDArray[np.unsignedinteger]:
+        centres = np.array(self.key.centres, dtype=np.float64)
+        lengths = np.sum(centres * centres, axis=1)
+        found = np.empty(rows.stop - rows.start, dtype=smallest_type(self.key.size))
+        for start in range(rows.start, rows.stop, NEAREST_AT_ONCE):
+            part = slice(start, min(start + NEAREST_AT_ONCE, rows.stop))
+            scaled = [
+                codes[part].astype(np.float64) * scale for codes, scale in zip(self.columns, self.key.scales, strict=True)
+            ]
+            distances = lengths - 2 * (np.stack(scaled, axis=1) @ centres.T)
+            found[part.start - rows.start : part.stop - rows.start] = np.argmin(distances, axis=1)
+        return found
+
+
 def _add_scores(
     tree: RowScores, places: NDArray[np.intp], labels: dict[Recode, NDArray[np.unsignedinteger]], sums: Integers
 ) -> None:
@@ -323,7 +357,7 @@ def _splits_of(trees: Sequence[RowScores]) -> dict[Recode, None]:
 def _combined(
     index: dict[tuple[RowKey, ...], NDArray[np.intp]],
     group: tuple[RowKey, ...],
-    columns: dict[RowKey, _Column | _TestColumn | _ModelColumn],
+    columns: dict[RowKey, AnyColumn],
     rows: slice,
 ) -> NDArray[np.intp]:
     """The mixed-radix number of (cell, key values) for each row of a chunk; shorter prefixes are kept in `index`."""
@@ -357,7 +391,7 @@ def _table_of(key: Recode, size: int) -> NDArray[np.unsignedinteger]:
 
 
 def _codes_by_cell(
-    old_ids: NDArray[np.intp], which: NDArray[np.intp], columns: list[_Column | _TestColumn | _ModelColumn], rows: slice
+    old_ids: NDArray[np.intp], which: NDArray[np.intp], columns: list[AnyColumn], rows: slice
 ) -> NDArray[np.unsignedinteger]:
     """For each row of a chunk the code of the key that its own old cell is split by."""
     if len(columns) == 1:

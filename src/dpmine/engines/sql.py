@@ -8,7 +8,7 @@ ours or an integer: no text of an analyst or an owner ever becomes SQL text.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
@@ -27,6 +27,7 @@ from dpmine.plans import (
     Keep,
     LargestSum,
     LeafScores,
+    NearestCentre,
     Negation,
     Recode,
     RowKey,
@@ -112,7 +113,7 @@ class CountQuery:
             return _lookup(exp.column(self._columns[key.attribute]), key.runs)
         if isinstance(key, Tested):
             return exp.Case().when(self._test(key.test), _int(1)).else_(_int(0))
-        if isinstance(key, LargestSum):
+        if isinstance(key, (LargestSum, NearestCentre)):
             return _place_of(self._best[key], self._sums[key])
         if isinstance(key, BandedSum):
             return _band(exp.column(self._sums[key][0]), key.edges)
@@ -140,11 +141,17 @@ class CountQuery:
 
         In layers, and with cases that are not copied as they grow: the text stays as long as the model, not its square.
         """
-        models = list({key: None for key in keys if isinstance(key, (LargestSum, BandedSum))})
+        models = list({key: None for key in keys if isinstance(key, (LargestSum, BandedSum, NearestCentre))})
         leaves: dict[str, exp.Expression] = {}
         sums: dict[str, exp.Expression] = {}
         best: dict[str, exp.Expression] = {}
         for number, key in enumerate(models):
+            if isinstance(key, NearestCentre):
+                self._sums[key] = [f"m{number}s{place}" for place in range(key.size)]
+                sums |= dict(zip(self._sums[key], self._nearness(key), strict=True))
+                self._best[key] = f"m{number}b"
+                best[self._best[key]] = _largest(self._sums[key])
+                continue
             scored = [(f"m{number}t{place}", tree) for place, tree in enumerate(key.trees)]
             leaves |= {name: self._leaf(tree, 0) for name, tree in scored}
             width = key.size if isinstance(key, LargestSum) else 1
@@ -152,13 +159,20 @@ class CountQuery:
             for place, name in enumerate(self._sums[key]):
                 sums[name] = _sum_of([_leaf_score(leaf_name, tree, place) for leaf_name, tree in scored])
             if isinstance(key, LargestSum):
-                first, *others = [exp.column(name) for name in self._sums[key]]
                 self._best[key] = f"m{number}b"
-                best[self._best[key]] = exp.Greatest(this=first, expressions=others)
+                best[self._best[key]] = _largest(self._sums[key])
         if not models:
             return relation
-        summed = _layer(_layer(relation, leaves), sums)
+        summed = _layer(_layer(relation, leaves) if leaves else relation, sums)
         return _layer(summed, best) if best else summed
+
+    def _nearness(self, key: NearestCentre) -> Iterator[exp.Expression]:
+        """For each centre the part of minus the squared distance that differs between centres, in whole numbers."""
+        for centre in key.centres:
+            nearness: exp.Expression = _int(-sum(place * place for place in centre))
+            for name, scale, place in zip(key.attributes, key.scales, centre, strict=True):
+                nearness = _add(nearness, _times(_big(exp.column(self._columns[name])), _int(2 * scale * place)))
+            yield nearness
 
     def _leaf(self, tree: RowScores, first: int) -> exp.Expression:
         """The number of the row's leaf in a model's tree, counted from `first`."""
@@ -271,6 +285,11 @@ def _sum_of(numbers: Sequence[exp.Expression]) -> exp.Expression:
     while len(added) > 1:
         added = [_add(*pair) if len(pair) == 2 else pair[0] for pair in (added[i : i + 2] for i in range(0, len(added), 2))]
     return added[0]
+
+
+def _largest(names: Sequence[str]) -> exp.Expression:
+    first, *others = [exp.column(name) for name in names]
+    return exp.Greatest(this=first, expressions=others) if others else first
 
 
 def _place_of(best: str, sums: Sequence[str]) -> exp.Expression:

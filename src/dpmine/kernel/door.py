@@ -50,6 +50,7 @@ from dpmine.plans import (
     BySubset,
     ByThreshold,
     Cells,
+    ClippedSums,
     Counts,
     Plan,
     PowerSums,
@@ -58,7 +59,7 @@ from dpmine.plans import (
     SparseCounts,
     Whole,
 )
-from dpmine.queries import Answer, Preview, Query, Reply, phantoms, shares
+from dpmine.queries import Answer, Preview, Query, Reply, phantoms, shares, weighted_shares
 from dpmine.resolution import CELLS_AT_ONCE, resolve
 from dpmine.schema import Schema
 from dpmine.values import canonical, from_text, value_hash
@@ -164,6 +165,8 @@ class Kernel:
             return Answer(self._sparse_counts(plan, question), epsilon, 1)
         if isinstance(question, PowerSums):
             return Answer(self._noisy_sums(plan, question), epsilon, max(question.sensitivities))
+        if isinstance(question, ClippedSums):
+            return Answer(self._clipped_sums(plan, question), epsilon, max(max(radii) for radii in question.radii))
         if isinstance(question, BestRank):
             return Answer(self._best_ranks(plan, question), epsilon, RankScore(*_order(question)).range)
         if isinstance(question, BestLabel):
@@ -226,6 +229,29 @@ class Kernel:
                 noisy.append(int(add_noise(exact_sum, self._noise, noise_scale(sensitivity, Epsilon(share)))[0]))
             numbers.append(tuple(noisy))
         return tuple(numbers)
+
+    def _clipped_sums(self, plan: Plan, question: ClippedSums) -> tuple[tuple[int, ...] | None, ...]:
+        """Exact counts and sums of clipped offsets for every cell, then noise for each number's own radius and share."""
+        cells = len(plan.units)
+        counts = self._engine.counts(plan.cells, [(key,) for key in question.keys])
+        exact_sums = np.zeros((cells, 1 + len(question.keys)), dtype=np.int64)
+        exact_sums[:, 0] = counts[0].sum(axis=1)
+        radii = np.ones((cells, 1 + len(question.keys)), dtype=np.int64)
+        radii[:, 1:] = question.radii
+        centres = np.broadcast_to(np.array(question.centres, dtype=np.int64), (cells, len(question.keys)))
+        for place, of_codes in enumerate(counts):
+            away = np.arange(of_codes.shape[1], dtype=np.int64) - centres[:, [place]]
+            limit = radii[:, [place + 1]]
+            exact_sums[:, place + 1] = np.sum(of_codes * np.clip(away, -limit, limit), axis=1)
+        units = np.array(plan.units, dtype=np.int64)
+        noisy = np.zeros_like(exact_sums)
+        for paid in np.unique(units[units > 0]).tolist():
+            for place, share in enumerate(weighted_shares(paid, question.weights)):
+                for radius in np.unique(radii[units == paid, place]).tolist() if share.units else ():
+                    here = (units == paid) & (radii[:, place] == radius)
+                    noisy[here, place] = add_noise(exact_sums[here, place], self._noise, noise_scale(radius, share))
+        first = 0 if question.weights[0] else 1
+        return tuple(tuple(row[first:]) if paid else None for row, paid in zip(noisy.tolist(), plan.units, strict=True))
 
     def _best_ranks(self, plan: Plan, question: BestRank) -> tuple[tuple[int, ...] | None, ...]:
         (exact_counts,) = self._engine.counts(plan.cells, [(question.key,)])
@@ -360,6 +386,8 @@ def describe(plan: Plan) -> str:
     if isinstance(question, PowerSums):
         names = {(1,): "sum", (0, 1): "mean", (0, 1, 2): "variance"}
         return f"{names[question.powers]} of {_key_name(question.key)}" + where
+    if isinstance(question, ClippedSums):
+        return "offsets of " + ", ".join(_key_name(key) for key in question.keys) + where
     if isinstance(question, BestRank):
         return f"quantile {question.numerator}/{question.denominator} of {_key_name(question.key)}" + where
     if isinstance(question, BestModel):
@@ -393,6 +421,8 @@ def expected_error(plan: Plan) -> str:
         )
     if isinstance(question, PowerSums):
         return _expected_error_of_sums(question, smallest)
+    if isinstance(question, ClippedSums):
+        return _expected_error_of_offsets(question, smallest)
     if isinstance(question, BestRank):
         away = 2 * max(question.numerator, question.denominator - question.numerator) / question.denominator
         loss = away / float(smallest) * (math.log(question.key.size) + math.log(20))
@@ -409,6 +439,16 @@ def expected_error(plan: Plan) -> str:
     range_in_units = score.range(question.calibration) / score.unit
     loss = range_in_units / float(smallest) * (math.log(candidates) + math.log(20))
     return f"In 95 % of the cases the choice is at most {loss:.3g} {scope} below the best."
+
+
+def _expected_error_of_offsets(question: ClippedSums, epsilon: Epsilon) -> str:
+    parts = []
+    widest = [1, *(max(column) for column in zip(*question.radii, strict=True))]
+    names = ["count", *(_key_name(key) for key in question.keys)]
+    for name, radius, share in zip(names, widest, weighted_shares(epsilon.units, question.weights), strict=True):
+        if share.units:
+            parts.append(f"{name} {noise_deviation(noise_scale(radius, share)):.3g}")
+    return f"Standard deviations of the noise, in rows and grid places, at the widest radius: {', '.join(parts)}."
 
 
 def _expected_error_of_sums(question: PowerSums, epsilon: Epsilon) -> str:

@@ -94,7 +94,9 @@ def _description(labels: Sequence[str], series: Sequence[Series]) -> str:
 
 def _svg(title: str, description: str, height: float, shapes: Sequence[str]) -> str:
     label = quoteattr(f"{clean(title)}. {clean(description)}")
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}"'
+    )
     return f'{head} role="img" aria-label={label} font-family="{FONTS}" font-size="11.5">{"".join(shapes)}</svg>'
 
 

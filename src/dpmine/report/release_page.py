@@ -277,9 +277,7 @@ def _owner_distances(bars: Sequence[ReleasedBars], view: OwnerView) -> str:
 
 
 def _owner_utility(view: OwnerView) -> str:
-    rows = [
-        [_text(one.learner), share_words(one.from_rows), share_words(one.from_release)] for one in view.utility
-    ]
+    rows = [[_text(one.learner), share_words(one.from_rows), share_words(one.from_release)] for one in view.utility]
     rows.append(["always the most frequent class", share_words(view.majority), ""])
     header = ["learner", "learned from true rows", "learned from the release"]
     table = _table(f"Accuracy on a test part of the true rows. {OWNER_ONLY}", header, rows, "lrr")
