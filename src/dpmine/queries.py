@@ -167,7 +167,7 @@ class SparseHistogram(Question):
 def phantoms(combinations: int, epsilon: Epsilon, at_least: int) -> float:
     """How many combinations without rows are expected to reach the threshold by noise alone."""
     rate = float(epsilon)
-    return combinations * math.exp(-rate * at_least) / (1 + math.exp(-rate))
+    return math.exp(min(math.log(combinations) - rate * at_least, 700)) / (1 + math.exp(-rate))  # no double holds 10^400
 
 
 def threshold_for(combinations: int, epsilon: Epsilon, most_phantoms: float) -> int:

@@ -62,7 +62,7 @@ from dpmine.results import (
     Receipt,
     Stayed,
 )
-from dpmine.schema import Numeric, Schema
+from dpmine.schema import MOST_ROWS, Numeric, Schema
 from dpmine.statements import Statement
 
 Amount = Epsilon | str | int | float | Decimal
@@ -261,6 +261,8 @@ class PrivateTable:
         combinations = math.prod(map(len, labels))
         if at_least is None:
             at_least = threshold_for(combinations, Epsilon.parse(epsilon), FEW_PHANTOMS)
+            if at_least > MOST_ROWS:
+                raise RequestError("Epsilon is too small for so many combinations: no count would reach the threshold.")
         query = self._query(SparseHistogram(keys, at_least), epsilon)
         if dry_run:
             return self._executor.preview(query)

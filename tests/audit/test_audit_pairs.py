@@ -22,6 +22,7 @@ from dpmine.queries import Question
 
 PAIRS = all_pairs()
 WITH_LAWS = [pair for pair in PAIRS.values() if pair.laws is not None]
+GAINS = [name for name in PAIRS if name.startswith("specialisations-by-")]
 QUICK_FAILURE = QUICK.false_alarms / number_of_tests(list(PAIRS.values()))
 
 
@@ -91,13 +92,24 @@ def test_exact_laws_of_neighbours_stay_within_the_claim(pair: AuditPair) -> None
 
 def test_choices_reveal_nearly_all_of_epsilon_on_paper() -> None:
     """The trap of two equal candidates, which show half of it, is avoided."""
-    for name in ("label-by-exponential", "label-by-permute-and-flip", "quantile", "split-by-gini", "split-by-mixed"):
+    for name in ("label-by-exponential", "label-by-permute-and-flip", "quantile", "split-by-gini", "split-by-mixed", *GAINS):
         first, second = PAIRS[name].laws or ({}, {})
         assert max(abs(math.log(first[outcome] / second[outcome])) for outcome in first) > 0.75
 
 
 @pytest.mark.parametrize(
-    "name", ["count", "histogram", "sum", "quantile", "split-by-mixed", "keyed-hash-parts", "random-forest"]
+    "name",
+    [
+        "count",
+        "histogram",
+        "sum",
+        "quantile",
+        "split-by-mixed",
+        "keyed-hash-parts",
+        "random-forest",
+        "sparse-histogram",
+        *GAINS[:1],
+    ],
 )
 def test_correct_code_passes(name: str) -> None:
     """Each test may alarm once in about 1e8 times, as in --quick; the outcomes are among those of the exact law."""

@@ -305,7 +305,7 @@ def _specialisations(score: str, mechanism: str) -> AuditPair:
     healthy, ill, others = (6, 60, 1) if score == "gini-gain" else (1, 1, 20)
     by_size = Divide("size", "1", "2") if score == "gini-gain" else Specialise(Bins("size", ("1", "2")), (1, 2))
     by_colour = Specialise(AttributeKey("colour"), (0, 1))
-    groups: list[Outcome] = [RISING] + [OTHERS] * others
+    groups: list[Outcome] = [RISING, *[OTHERS] * others]
 
     def law(new: int) -> dict[Any, float]:
         rising = split_score(score, [(healthy, 0), (0, new)])

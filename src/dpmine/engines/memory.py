@@ -122,7 +122,8 @@ class MemoryEngine:
                 total += np.bincount(_combined(index, group, columns, rows), minlength=total.size)
         return [total.reshape(shape)[: cell_ids.cells] for total, shape in zip(totals, shapes, strict=True)]
 
-    def _chunks(self, length: int = CHUNK) -> Iterator[slice]:
+    def _chunks(self, length: int | None = None) -> Iterator[slice]:
+        length = length or CHUNK  # looked up now, so that tests can make it small
         for start in range(0, self._table.rows, length):
             yield slice(start, min(start + length, self._table.rows))
 

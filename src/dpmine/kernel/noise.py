@@ -31,6 +31,10 @@ _SATURATED = 2**62
 class NoiseSource(Protocol):
     """Where integer noise comes from. `ExactNoise` is ours; `OpenDPNoise` is the optional other provider."""
 
+    def actual_scale(self, scale: Fraction) -> Fraction:
+        """The scale of the noise that is drawn where this one is asked for: never smaller."""
+        ...
+
     def discrete_laplace(self, scale: Fraction, size: int) -> Integers:
         """`size` independent draws Z with P(Z = z) proportional to exp(-abs(z) / scale)."""
         ...
@@ -49,6 +53,9 @@ class ExactNoise:
 
     def __init__(self, entropy: Entropy) -> None:
         self._entropy = entropy
+
+    def actual_scale(self, scale: Fraction) -> Fraction:
+        return scale
 
     def discrete_laplace(self, scale: Fraction, size: int) -> Integers:
         drawn, beyond = geometric(self._entropy, 1 / scale, 2 * size)

@@ -32,10 +32,13 @@ class OpenDPNoise:
         self._dp: Any = dp
         self._samplers: dict[float, Any] = {}
 
-    def discrete_laplace(self, scale: Fraction, size: int) -> Integers:
+    def actual_scale(self, scale: Fraction) -> Fraction:
+        """Rounded up to a double."""
         rounded = float(scale)
-        if Fraction(rounded) < scale:
-            rounded = math.nextafter(rounded, math.inf)
+        return Fraction(rounded if Fraction(rounded) >= scale else math.nextafter(rounded, math.inf))
+
+    def discrete_laplace(self, scale: Fraction, size: int) -> Integers:
+        rounded = float(self.actual_scale(scale))
         if rounded not in self._samplers:
             domain = self._dp.vector_domain(self._dp.atom_domain(T="i64"))
             self._samplers[rounded] = self._dp.m.make_laplace(domain, self._dp.l1_distance(T="i64"), scale=rounded)

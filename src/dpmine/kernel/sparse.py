@@ -47,6 +47,7 @@ def sparse_counts(
     Not covered  time and memory, which follow the number of combinations with rows and of counts shown.
     Reference    Cormode, Procopiuc, Srivastava, Tran 2012 (sampling empty cells); Mohammed et al. 2011 use at_least = 1.
     """
+    scale = noise.actual_scale(scale)  # combinations with and without rows must have the very same noise
     noisy = add_noise(exact_counts, noise, scale)
     shown = noisy >= at_least
     ranks = _successes(entropy, combinations - len(places), Fraction(1) / scale, at_least)
