@@ -1,12 +1,17 @@
-"""Experiments without trees, whose outcomes are known beforehand, for tests of the harness."""
+"""Experiments without trees, whose outcomes are known beforehand, and a made-up Adult, for tests of the harness."""
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from dpmine.datasets import adult_facts
 from dpmine.reproduce.harness import Case, Experiment, Measures, Scene, grid
 from dpmine.reproduce.plots import Picture
 
@@ -53,6 +58,27 @@ def small(**changes: Any) -> Experiment:
         picture=Picture(x="size", x_title="size", measure="score", columns="epsilon"),
     )
     return replace(experiment, **changes)
+
+
+def write_small_adult(folder: Path) -> None:
+    """A made-up Adult: 600 uniform rows whose income follows from the years of education; taxonomies of two halves."""
+    draw = np.random.default_rng(5)
+    columns: dict[str, Any] = {}
+    halves: dict[str, Any] = {}
+    for name in adult_facts.COLUMNS:
+        if name in adult_facts.RANGES:
+            low, high, _ = adult_facts.RANGES[name]
+            columns[name] = draw.integers(low, high + 1, 600)
+            continue
+        categories = adult_facts.CATEGORIES[name]
+        columns[name] = draw.choice(np.array(categories, dtype=object), 600)
+        if len(categories) > 3:
+            parts = (categories[: len(categories) // 2], categories[len(categories) // 2 :])
+            halves[name] = {"Any": {f"half {number}": dict.fromkeys(part) for number, part in enumerate(parts)}}
+    columns["income"] = np.where(columns["education_num"] > 10, ">50K", "<=50K")
+    folder.mkdir()
+    pd.DataFrame(columns).to_parquet(folder / "adult.parquet")
+    (folder / adult_facts.TAXONOMY_FILE).write_text(json.dumps(halves), encoding="utf-8")
 
 
 def lines_of(folder: Path) -> list[str]:

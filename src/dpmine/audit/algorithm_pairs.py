@@ -25,8 +25,11 @@ from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.sulq_id3 import SulqID3
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.counting import AUTO
+from dpmine.release.cuts import CutValue
 from dpmine.release.diffgen import DiffGen
 from dpmine.release.estimator import ReleaseEstimator
+from dpmine.release.paid_check import buy_check
+from dpmine.release.released import ReleasedTable
 from dpmine.release.tree_release import TreeRelease
 from dpmine.schema import Nominal, Numeric, Schema
 from dpmine.tables import PrivateTable
@@ -136,6 +139,7 @@ def algorithm_pairs() -> Iterator[AuditPair]:
         "4",
         _released(lambda: TreeRelease(epsilon=4, max_depth=1)),
     )
+    yield _pair("paid-check", ("dpmine.release.paid_check.buy_check",), "4", _checked, runs=200)
     yield _pair("evaluate", ("dpmine.mining.evaluation.evaluate",), "4", _evaluated, runs=300)
     yield _pair("select-model", ("dpmine.mining.selection.select_model",), "4", _selected, runs=250, by_key=True)
 
@@ -224,6 +228,27 @@ def _evaluated(private: PrivateTable) -> Outcome:
         found = evaluation.evaluate(PUBLIC_TREE, private, epsilon=private.remaining())
     area = 0 if found.auc is None else AREAS.of([round(100 * found.auc.value)])[0]
     return RIGHT_ROWS.of([int(found.confusion[1, 1])])[0], area
+
+
+RELEASED = ReleasedTable(
+    SCHEMA,
+    {
+        "letter": (CutValue("a", (0,)), CutValue("b", (1,))),
+        "flag": (CutValue("any flag", (0, 1)),),
+        "size": (CutValue("0 to 119", tuple(range(120))),),
+    },
+    np.array([[0, 0, 0], [1, 0, 0]]),
+    np.array([[50, 1], [1, 50]]),
+)
+
+
+def _checked(private: PrivateTable) -> Outcome:
+    """A public release whose tree calls the new row ill, judged on the rows, with a histogram of every attribute."""
+    with _few_simulated_draws():
+        found = buy_check(private, RELEASED, epsilon=private.remaining(), seed=1)
+    letters = found.bars["letter"]
+    own = letters.counts[letters.labels.index("b")]
+    return RIGHT_ROWS.of([found.judgement.confusion[1][1]])[0], RIGHT_ROWS.of([own])[0]
 
 
 @contextmanager

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpmine.baselines.greedy import (
     ROUNDING,
     SCORES,
+    Choice,
     Chooser,
     Counts,
     Layout,
@@ -26,12 +28,12 @@ from dpmine.baselines.greedy import (
     times_logarithm,
 )
 from dpmine.errors import RequestError
-from dpmine.expressions import AttributeKey, Key
-from dpmine.postprocess.error_limits import upper_error
-from dpmine.postprocess.noisy_trees import CountedNode, prune_by_error
+from dpmine.expressions import AttributeKey
+from dpmine.postprocess.error_limits import expected_errors, upper_error
 from dpmine.tree_models import Node
 
 GAIN_RATIO = "gainratio"
+AS_GOOD = 1e-9  # a leaf that is worse than its subtree by less than so many errors is as good
 
 
 class C45(ReferenceTree):
@@ -69,39 +71,36 @@ class C45(ReferenceTree):
         return _ByScore(SCORES[self.score], self.min_rows)
 
     def _finish(self, root: Node) -> Node:
-        if not self.pruning:
-            return root
-        counted = _counted(root)
-        prune_by_error(counted, self.confidence)
-        return _without_pruned(root, counted)
+        return _pruned(root, self.confidence)[0] if self.pruning else root
 
 
-def _counted(node: Node) -> CountedNode:
-    counts = np.array(node.rows, dtype=np.float64)
-    return CountedNode(float(counts.sum()), counts, [_counted(child) for child in node.children])
-
-
-def _without_pruned(node: Node, counted: CountedNode) -> Node:
-    if counted.is_leaf:
-        return Node(node.rows, node.shares)
-    pairs = zip(node.children, counted.children, strict=True)
-    return Node(node.rows, node.shares, node.split, tuple(_without_pruned(*pair) for pair in pairs))
+def _pruned(node: Node, confidence: float) -> tuple[Node, float]:
+    """The node after pruning from the bottom up, and the errors to expect below it: `prune_by_error` of true counts."""
+    rows = sum(node.rows)
+    as_leaf = expected_errors(rows - max(node.rows), rows, confidence)
+    if not node.children:
+        return node, as_leaf
+    below = [_pruned(child, confidence) for child in node.children]
+    as_subtree = sum(errors for _, errors in below)
+    if as_leaf <= as_subtree + AS_GOOD:
+        return Node(node.rows, node.shares), as_leaf
+    return Node(node.rows, node.shares, node.split, tuple(child for child, _ in below)), as_subtree
 
 
 @dataclass(frozen=True)
 class _Candidates:
-    """The best split of every attribute, side by side.
+    """The best split of every node by every attribute: all are [nodes, attributes] but the cuts.
 
-    gains   [attributes], counted over all rows of the node; minus infinity where an attribute cannot split it
-    bits    [attributes], the rows of the node times the entropy of the branch that a row goes to
-    tries   [attributes], among how many thresholds the split was chosen
-    cuts    for numeric attributes that can split the node, the first code of the right branch
+    gains   counted over all rows of the node; minus infinity where an attribute cannot split it
+    bits    the rows of the node times the entropy of the branch that a row goes to
+    tries   among how many thresholds the split was chosen
+    cuts    by node and number of a numeric attribute, the first code of the right branch
     """
 
     gains: Scores
     bits: Scores
     tries: Counts
-    cuts: dict[int, int]
+    cuts: dict[tuple[int, int], int]
 
 
 @dataclass(frozen=True)
@@ -111,37 +110,50 @@ class _ByScore(Chooser):
     score: Callable[[Counts], Scores]
     min_rows: int
 
-    def best(self, view: NodeCounts) -> tuple[Key, int | None] | None:
-        if view.rows < 2 * self.min_rows or not view.layout.attributes:
-            return None
-        candidates = self._candidates(view)
-        number = self._chosen(view, candidates)
-        if number is None:
-            return None
-        if number in candidates.cuts:
-            return threshold_key(view.layout, number, candidates.cuts[number]), None
-        return AttributeKey(view.layout.attributes[number].name), number
+    def best_of_all(self, layout: Layout, counts: Counts, nodes: Counts, opened: NDArray[np.bool_]) -> list[Choice]:
+        if not layout.attributes:
+            return [None] * len(nodes)
+        candidates = self._candidates(layout, counts, nodes, opened)
+        rows = nodes.sum(axis=-1)[:, np.newaxis]
+        worth = (candidates.gains > ROUNDING * rows) & (rows >= 2 * self.min_rows)
+        scores, rounding = self._compared(candidates, worth, rows)
+        best = np.max(scores, axis=1, keepdims=True)
+        numbers = np.argmax(scores >= best - rounding, axis=1)  # of equal ones the first
+        return [
+            None if top == -np.inf else self._choice(layout, candidates, node, number)
+            for node, (top, number) in enumerate(zip(best[:, 0].tolist(), numbers.tolist(), strict=True))
+        ]
 
-    def _chosen(self, view: NodeCounts, candidates: _Candidates) -> int | None:
-        return first_best(np.where(candidates.gains > view.rounding, candidates.gains, -np.inf), view.rounding)
+    def _choice(self, layout: Layout, candidates: _Candidates, node: int, number: int) -> Choice:
+        if (node, number) in candidates.cuts:
+            return threshold_key(layout, number, candidates.cuts[node, number]), None
+        return AttributeKey(layout.attributes[number].name), number
 
-    def _candidates(self, view: NodeCounts) -> _Candidates:
-        starts = view.layout.starts
-        branches = np.add.reduceat((view.sizes >= self.min_rows).astype(np.intp), starts)
-        possible = view.open & (branches >= 2)
-        gains = np.where(possible, view.multiway(self.score) - self.score(view.node), -np.inf)
-        bits = times_logarithm(np.array(view.rows)) - np.add.reduceat(times_logarithm(view.sizes), starts)
-        tries = np.ones(len(starts), dtype=np.int64)
-        cuts: dict[int, int] = {}
-        for number in view.layout.numeric:
-            gains[number] = -np.inf
-            self._put_threshold(view, number, _Candidates(gains, bits, tries, cuts))
-        return _Candidates(gains, bits, tries, cuts)
+    def _compared(self, candidates: _Candidates, worth: NDArray[np.bool_], rows: Counts) -> tuple[Scores, Scores | float]:
+        """By what the candidates of a node are compared, minus infinity for those out of question, and its rounding."""
+        rounding: Scores = ROUNDING * rows.astype(np.float64)
+        return np.where(worth, candidates.gains, -np.inf), rounding
 
-    def _put_threshold(self, view: NodeCounts, number: int, candidates: _Candidates) -> None:
-        """Enter the best threshold of a numeric attribute, if there is any."""
+    def _candidates(self, layout: Layout, counts: Counts, nodes: Counts, opened: NDArray[np.bool_]) -> _Candidates:
+        sizes = counts.sum(axis=-1)
+        large = np.add.reduceat((sizes >= self.min_rows).astype(np.intp), layout.starts, axis=1)
+        gains = np.add.reduceat(self.score(counts), layout.starts, axis=1) - self.score(nodes)[:, np.newaxis]
+        gains[~opened | (large < 2)] = -np.inf
+        bits = times_logarithm(nodes.sum(axis=-1))[:, np.newaxis]
+        bits = bits - np.add.reduceat(times_logarithm(sizes), layout.starts, axis=1)
+        candidates = _Candidates(gains, bits, np.ones_like(opened, dtype=np.int64), {})
+        if layout.numeric:
+            gains[:, layout.numeric] = -np.inf
+            for node, one in enumerate(zip(counts, nodes, opened, strict=True)):
+                view = NodeCounts(layout, *one)
+                for number in layout.numeric:
+                    self._put_threshold(view, node, number, candidates)
+        return candidates
+
+    def _put_threshold(self, view: NodeCounts, node: int, number: int, candidates: _Candidates) -> None:
+        """Enter a node's best threshold of a numeric attribute, if there is any."""
         start = int(view.layout.starts[number])
-        occurring = np.flatnonzero(view.sizes[start : start + view.layout.attributes[number].size])
+        occurring = np.flatnonzero(view.counts[start : start + view.layout.attributes[number].size].any(axis=-1))
         cuts = (occurring[:-1] + occurring[1:] + 1) // 2
         left = view.left_of(number, cuts)
         left_rows = left.sum(axis=-1)
@@ -151,22 +163,21 @@ class _ByScore(Chooser):
         if place is None:
             return
         sizes = np.array([left_rows[place], view.rows - left_rows[place]])
-        candidates.gains[number] = gains[place]
-        candidates.bits[number] = times_logarithm(np.array(view.rows)) - times_logarithm(sizes).sum()
-        candidates.tries[number] = np.count_nonzero(large)
-        candidates.cuts[number] = int(cuts[place])
+        candidates.gains[node, number] = gains[place]
+        candidates.bits[node, number] = times_logarithm(sizes.sum()) - times_logarithm(sizes).sum()
+        candidates.tries[node, number] = np.count_nonzero(large)
+        candidates.cuts[node, number] = int(cuts[place])
 
 
 @dataclass(frozen=True)
 class _ByRatio(_ByScore):
     """The gain ratio, among candidates of at least average gain: else a split into many tiny branches would win."""
 
-    def _chosen(self, view: NodeCounts, candidates: _Candidates) -> int | None:
-        gains = (candidates.gains - np.log2(candidates.tries)) / view.rows
-        worth = (candidates.gains > view.rounding) & (gains > ROUNDING)
-        if not worth.any():
-            return None
-        good = worth & (gains >= np.mean(gains[worth]) - ROUNDING)
-        ratios = np.full(len(gains), -np.inf)
-        ratios[good] = gains[good] / (candidates.bits[good] / view.rows)
-        return first_best(ratios, ROUNDING)
+    def _compared(self, candidates: _Candidates, worth: NDArray[np.bool_], rows: Counts) -> tuple[Scores, Scores | float]:
+        gains = (candidates.gains - np.log2(candidates.tries)) / rows
+        worth = worth & (gains > ROUNDING)
+        average = np.where(worth, gains, 0).sum(axis=1, keepdims=True) / np.maximum(worth.sum(axis=1, keepdims=True), 1)
+        good = worth & (gains >= average - ROUNDING)
+        ratios = np.full(gains.shape, -np.inf)
+        ratios[good] = gains[good] / (candidates.bits / rows)[good]
+        return ratios, ROUNDING

@@ -6,8 +6,9 @@ section 4.1), without scaling and without noise.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ from dpmine.expressions import Key
 from dpmine.model_keys import DEEPEST_TREE
 from dpmine.queries import Thresholds, one_versus_rest
 from dpmine.schema import ItemList, Nominal, Numeric, Schema, Single
-from dpmine.tree_models import Lookup, Node, Trees, columns_of, encode_rows, labels_of, leaf, lookup
+from dpmine.tree_models import Node, Trees, columns_of, encode_rows, labels_of, leaf, lookup
 
 Counts = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -28,6 +29,7 @@ Places = NDArray[np.intp]
 
 ROUNDING = 1e-12  # scores, counted a row, that differ by less are equal: sums in another order differ in the last bits
 MOST_WEIGHT = 2**52  # of all rows together: as doubles they add up exactly
+MOST_CELLS = 2**20  # counts that are looked at together
 
 
 # -- scores ------------------------------------------------------------------------------------------------------------
@@ -127,15 +129,9 @@ class NodeCounts:
     node: Counts
     open: NDArray[np.bool_]
 
-    @cached_property
+    @property
     def rows(self) -> int:
         return int(self.node.sum())
-
-    @cached_property
-    def sizes(self) -> Counts:
-        """[places]: the rows of each value of each attribute."""
-        result: Counts = self.counts.sum(axis=-1)
-        return result
 
     @property
     def rounding(self) -> float:
@@ -168,17 +164,60 @@ def threshold_key(layout: Layout, number: int, cut: int) -> Key:
 # -- growth ------------------------------------------------------------------------------------------------------------
 
 
+Choice = tuple[Key, int | None] | None
+"""The key to split by, and the number of the attribute that it uses up, if any. None makes the node a leaf."""
+
+
 class Chooser:
     """How one kind of tree chooses the split of a node."""
 
-    def best(self, view: NodeCounts) -> tuple[Key, int | None] | None:
-        """The key to split by, and the number of the attribute that it uses up, if any. None makes the node a leaf."""
+    def best(self, view: NodeCounts) -> Choice:
         raise NotImplementedError
+
+    def best_of_all(self, layout: Layout, counts: Counts, nodes: Counts, opened: NDArray[np.bool_]) -> list[Choice]:
+        """The same for many nodes: what a `NodeCounts` holds of each, the nodes along the first axis."""
+        return [self.best(NodeCounts(layout, *one)) for one in zip(counts, nodes, opened, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The nodes of one depth.
+
+    counts     [nodes, classes]
+    above      [nodes, classes], the counts of their parents
+    keys       by what each is split, None for leaves
+    branches   [nodes], into how many children, which stand side by side in the next level
+    """
+
+    counts: Counts
+    above: Counts
+    keys: list[Key | None]
+    branches: Places
+
+    def nodes(self, below: Sequence[Node]) -> list[Node]:
+        """The nodes and all below them, given those of the next level. One without rows says what its parent would."""
+        alike: dict[tuple[int, ...], Node] = {}  # small nodes have the same few counts
+        children = iter(below)
+        found = []
+        each = zip(self.counts.tolist(), self.above.tolist(), self.keys, self.branches.tolist(), strict=True)
+        for counts, above, key, branches in each:
+            inherited = above if any(above) and not any(counts) else None
+            known = (*counts, *(inherited or ()))
+            if known not in alike:
+                alike[known] = leaf(counts, inherited)
+            node = alike[known]
+            if key is not None:
+                node = Node(node.rows, node.shares, key, tuple(itertools.islice(children, branches)))
+            found.append(node)
+        return found
 
 
 @dataclass(frozen=True)
 class _Growth:
-    """A row counts as often as its weight says, which is at least 1; without weights once."""
+    """Grows a tree level by level, all nodes of a level together, since there may be very many of a few rows each.
+
+    A row counts as often as its weight says; without weights once.
+    """
 
     layout: Layout
     chooser: Chooser
@@ -187,32 +226,73 @@ class _Growth:
     weights: Counts | None
     cells: Places
     deepest: int
-    known: dict[Key, tuple[Lookup, int]] = field(default_factory=dict)  # how keys read, and how many labels they have
 
-    def grow(self, places: Places, above: Counts, opened: NDArray[np.bool_], depth: int) -> Node:
-        """The tree of the rows at these places; where there are none, a leaf that says what its parent would."""
-        node = self._count(self.classes[places], places, self.layout.classes)
-        if not len(places):
-            return leaf(node.tolist(), above.tolist() if above.any() else None)
-        chosen = self._choose(places, node, opened) if depth < self.deepest and np.count_nonzero(node) > 1 else None
-        here = leaf(node.tolist())
-        if chosen is None:
-            return here
-        key, used = chosen
-        if used is not None:
-            opened = opened.copy()
-            opened[used] = False
-        if key not in self.known:
-            self.known[key] = lookup(key, self.layout.schema), len(key.labels(self.layout.schema))
-        table, branches = self.known[key]
-        labels = table.labels[self.rows[table.attribute][places]]
-        children = tuple(self.grow(places[labels == number], node, opened, depth + 1) for number in range(branches))
-        return Node(here.rows, here.shares, key, children)
+    def tree(self) -> Node:
+        """The tree of all rows."""
+        places = np.arange(len(self.classes), dtype=np.intp) if self.weights is None else np.flatnonzero(self.weights)
+        node_of = np.zeros(len(places), dtype=np.intp)  # of the row at each place; always in order
+        above = np.zeros((1, self.layout.classes), dtype=np.int64)
+        opened = np.ones((1, len(self.layout.attributes)), dtype=np.bool_)
+        levels: list[_Level] = []
+        while len(above):
+            classes = self.layout.classes
+            counts = self._count(node_of * classes + self.classes[places], places, len(above) * classes).reshape(-1, classes)
+            growing = (np.count_nonzero(counts, axis=1) > 1) & (len(levels) < self.deepest)
+            choices: list[Choice] = [None] * len(above)
+            for nodes in self._portions(growing):
+                found = self._choose(nodes, places, node_of, counts, opened)
+                for node, choice in zip(nodes.tolist(), found, strict=True):
+                    choices[node] = choice
+            keys = [None if choice is None else choice[0] for choice in choices]
+            places, node_of, branches = self._children(keys, places, node_of)
+            levels.append(_Level(counts, above, keys, branches))
+            for node, choice in enumerate(choices):
+                if choice is not None and choice[1] is not None:
+                    opened[node, choice[1]] = False
+            above, opened = np.repeat(counts, branches, axis=0), np.repeat(opened, branches, axis=0)
+        nodes_below: list[Node] = []
+        for level in reversed(levels):
+            nodes_below = level.nodes(nodes_below)
+        return nodes_below[0]
 
-    def _choose(self, places: Places, node: Counts, opened: NDArray[np.bool_]) -> tuple[Key, int | None] | None:
-        counts = self._count(self.cells[:, places], places, self.layout.places * self.layout.classes)
-        counts = counts.reshape(self.layout.places, self.layout.classes)
-        return self.chooser.best(NodeCounts(self.layout, counts, node, opened))
+    def _portions(self, growing: NDArray[np.bool_]) -> list[Places]:
+        """The nodes to be split, in portions whose counts fit into memory."""
+        most = max(1, MOST_CELLS // max(1, self.layout.places * self.layout.classes))
+        nodes = np.flatnonzero(growing)
+        return [nodes[first : first + most] for first in range(0, len(nodes), most)]
+
+    def _choose(
+        self, nodes: Places, places: Places, node_of: Places, counts: Counts, opened: NDArray[np.bool_]
+    ) -> list[Choice]:
+        """The splits of some nodes."""
+        number = np.full(len(counts), -1, dtype=np.intp)
+        number[nodes] = np.arange(len(nodes))
+        first, last = np.searchsorted(node_of, (nodes[0], nodes[-1] + 1))
+        numbers = number[node_of[first:last]]
+        mine = places[first:last][numbers >= 0]
+        bins = self.layout.places * self.layout.classes
+        cells = self.cells[:, mine] + numbers[numbers >= 0] * bins
+        tables = self._count(cells, mine, len(nodes) * bins)
+        tables = tables.reshape(len(nodes), self.layout.places, self.layout.classes)
+        return self.chooser.best_of_all(self.layout, tables, counts[nodes], opened[nodes])
+
+    def _children(self, keys: list[Key | None], places: Places, node_of: Places) -> tuple[Places, Places, Places]:
+        """The rows of nodes that are split, the nodes of the next level that they go to, in order, and all branches."""
+        known = {key: number for number, key in enumerate(dict.fromkeys(key for key in keys if key is not None))}
+        number = np.array([-1 if key is None else known[key] for key in keys], dtype=np.intp)
+        sizes = np.array([0, *(len(key.labels(self.layout.schema)) for key in known)], dtype=np.intp)
+        branches = sizes[number + 1]
+        going = number[node_of] >= 0
+        places, node_of = places[going], node_of[going]
+        by_key = np.argsort(number[node_of], kind="stable")
+        bounds = np.searchsorted(number[node_of][by_key], np.arange(len(known) + 1))
+        child = (np.cumsum(branches) - branches)[node_of]
+        for key, place in known.items():
+            table = lookup(key, self.layout.schema)
+            some = by_key[bounds[place] : bounds[place + 1]]
+            child[some] += table.labels[self.rows[table.attribute][places[some]]]
+        order = np.argsort(child, kind="stable")
+        return places[order], child[order], branches
 
     def _count(self, cells: Places, places: Places, bins: int) -> Counts:
         """[bins]: the rows in each cell; `cells` are those of the rows at these places, in one line or several."""
@@ -262,10 +342,7 @@ class ReferenceTree:
         targets = classes.astype(np.intp)
         counted = None if weights is None else _checked_weights(weights, len(classes))
         growth = _Growth(layout, chooser, rows, targets, counted, layout.cells(rows, targets), deepest)
-        everyone = np.arange(len(classes), dtype=np.intp) if counted is None else np.flatnonzero(counted)
-        nobody = np.zeros(layout.classes, dtype=np.int64)
-        root = growth.grow(everyone, nobody, np.ones(len(layout.attributes), dtype=np.bool_), 0)
-        self.trees_ = Trees(schema.class_labels, (self._finish(root),))
+        self.trees_ = Trees(schema.class_labels, (self._finish(growth.tree()),))
         self.schema_ = schema
         return self
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpmine.cli import audit, budget, frontier, mine, query, reproduce, schema
+from dpmine.cli import audit, budget, frontier, mine, query, release, reproduce, schema
 from dpmine.cli.shared import one_sentence_errors
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app.add_typer(budget.app, name="budget")
 app.add_typer(query.app, name="query")
 app.add_typer(mine.app, name="mine")
 app.add_typer(mine.plan_app, name="plan")
+app.add_typer(release.app, name="release")
 app.add_typer(frontier.app, name="frontier")
 app.command()(mine.show)
 app.command()(mine.predict)

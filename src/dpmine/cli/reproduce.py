@@ -98,6 +98,7 @@ def _run(
     workers: int | None,
     as_json: bool,
 ) -> dict[str, Any]:
+    from dpmine.reproduce.claims import checked
     from dpmine.reproduce.files import write_files
     from dpmine.reproduce.harness import run
     from dpmine.reproduce.plots import pyplot
@@ -116,6 +117,7 @@ def _run(
         "fresh_cases": outcome.fresh,
         "means": [row_form(row, row.point) for row in summarise(outcome)],
         "tests": [compared.form() for compared in compare(outcome)],
+        "claims": [claim.form() for claim in checked(outcome)],
         "files": [str(path) for path in files],
     }
 
@@ -124,6 +126,7 @@ def _show(outcome: Outcome) -> None:
     """A line for each point, a column for each algorithm; below our mean the published one."""
     from rich.table import Table
 
+    from dpmine.reproduce.claims import checked
     from dpmine.reproduce.significance import compare
     from dpmine.reproduce.summaries import Row, summarise
 
@@ -145,6 +148,8 @@ def _show(outcome: Outcome) -> None:
     for compared in compare(outcome):
         where = ", ".join(f"{name} {setting}" for name, setting in compared.point.items())
         out.print(f"{where}: {compared.first} against {compared.second}: {compared.verdict} (p = {compared.p_value:.2g}).")
+    for claim in checked(outcome):
+        out.print(escaped(f"Paper: {claim.says}. Here: {claim.found}. {claim.verdict.capitalize()}."))
 
 
 def _cell(row: Any) -> str:
@@ -153,7 +158,9 @@ def _cell(row: Any) -> str:
     ours = f"{row.mean:.1f} ± {row.std:.1f}"
     if row.published is None:
         return ours
-    return f"{ours}\n[dim]{row.published.mean:.1f} ± {row.published.std:.1f}\nz = {row.z_score:.1f}[/]"
+    deviation = "" if row.published.std is None else f" ± {row.published.std:.1f}"
+    z = "" if row.z_score is None else f"\nz = {row.z_score:.1f}"
+    return f"{ours}\n[dim]{row.published.mean:.1f}{deviation}{z}[/]"
 
 
 def _show_list(as_json: bool) -> None:

@@ -5,28 +5,24 @@ It is private and it is simple, but the combinations far outnumber the rows: nea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpmine.codes import Codes
 from dpmine.errors import RequestError
 from dpmine.intervals import noise_deviation, noise_scale
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.progress import Progress
-from dpmine.release.counting import AUTO, at_least, count_groups, groups_of, most_groups
+from dpmine.release.counting import AUTO, at_least, check_attributes, check_threshold, count_groups, most_groups
+from dpmine.release.cut_release import CutRelease
 from dpmine.release.cuts import Cut, combinations, evenly_cut, finest_cut, predictors
-from dpmine.release.estimator import ReleaseEstimator
-from dpmine.release.released import ReleasedTable
+from dpmine.release.released import GroupCounting, ReleasedTable
 from dpmine.schema import MOST_GRID_POINTS, Numeric, Schema
 from dpmine.tables import PrivateTable
 
 
 @dataclass(repr=False, eq=False)
-class ContingencyTable(ReleaseEstimator):
+class ContingencyTable(CutRelease):
     """Every combination of values with its noisy count.
 
     epsilon    the whole privacy budget, all of it for the counts
@@ -42,20 +38,22 @@ class ContingencyTable(ReleaseEstimator):
     threshold: int | str = AUTO
     schema: SchemaLike = None
 
-    cuts_: dict[str, Cut] = field(init=False)
-
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
         facts = Schema.load(schema)
         check_number("bins", self.bins, 2, MOST_GRID_POINTS, whole=True)
         if self.threshold != AUTO:
             check_number("threshold", self.threshold, 1, 1_000_000_000, whole=True)
-        cells = combinations(self._cuts(facts), len(facts.class_labels))
+        cuts = self._cuts(facts)
+        check_attributes(cuts)
+        cells = combinations(cuts, len(facts.class_labels))
         if cells > most_groups(self.threshold):
+            advice = "Use fewer bins" if self.threshold == AUTO else "Use threshold='auto', or fewer bins"
             raise RequestError(
                 f"This table has {cells} combinations; with threshold {self.threshold!r} at most "
-                f"{most_groups(self.threshold)} can be released. Use threshold='auto', or fewer bins."
+                f"{most_groups(self.threshold)} can be released. {advice}."
             )
         budget = self.row_budget(facts)
+        check_threshold(self.threshold, budget)
         lowest = at_least(self.threshold, cells, budget)
         expect = f"each off by {noise_deviation(noise_scale(1, budget)):,.3g} rows; shown from {lowest} on"
         steps = (PlanStep(f"count {cells} combinations of values", budget, 1, expect),)
@@ -68,9 +66,9 @@ class ContingencyTable(ReleaseEstimator):
 
     def _release(self, private: PrivateTable, progress: Progress) -> ReleasedTable:
         cuts = self._cuts(private.schema)
-        self.cuts_ = {cut.attribute.name: cut for cut in cuts}
         groups, counts = count_groups(private, cuts, self.row_budget(private.schema), self.threshold)
-        return ReleasedTable(private.schema, {cut.attribute.name: cut.values() for cut in cuts}, groups, counts)
-
-    def _groups_of(self, rows: dict[str, Codes], count: int) -> NDArray[np.int64]:
-        return groups_of(list(self.cuts_.values()), rows, count)
+        self.cuts_ = {cut.attribute.name: cut for cut in cuts}
+        budget, possible = self.row_budget(private.schema), combinations(cuts, len(private.schema.class_labels))
+        counting = GroupCounting(budget, at_least(self.threshold, possible, budget), possible)
+        values = {cut.attribute.name: cut.values() for cut in cuts}
+        return ReleasedTable(private.schema, values, groups, counts, counting=counting)

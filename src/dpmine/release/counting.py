@@ -9,14 +9,17 @@ from numpy.typing import NDArray
 
 from dpmine.codes import Codes
 from dpmine.epsilon import Epsilon
+from dpmine.errors import EpsilonError, RequestError
 from dpmine.expressions import AttributeKey
-from dpmine.queries import threshold_for
+from dpmine.queries import MOST_SPARSE_KEYS, threshold_for
 from dpmine.release.cuts import Cut, combinations
+from dpmine.schema import MOST_ROWS
 from dpmine.tables import PrivateTable
 
 AUTO = "auto"
 MOST_GROUPS = 1_000_000  # with the published threshold of 1: noise lifts up to half of the empty ones over it
 MOST_GROUPS_AUTO = 2**59  # with a threshold that follows from how many empty groups may show up
+MOST_CUT_ATTRIBUTES = MOST_SPARSE_KEYS - 1  # beside the class
 FEW_PHANTOMS = 1_000  # empty groups that an automatic threshold lets through, about
 
 Integers = NDArray[np.int64]
@@ -30,6 +33,18 @@ def most_groups(threshold: int | str) -> int:
 def at_least(threshold: int | str, groups: int, epsilon: Epsilon) -> int:
     """The smallest count that is released: as given, or such that about 1,000 of so many groups pass by noise alone."""
     return threshold_for(groups, epsilon, FEW_PHANTOMS) if threshold == AUTO else int(threshold)
+
+
+def check_threshold(threshold: int | str, epsilon: Epsilon) -> None:
+    """Refuse, before anything is spent, an epsilon so small that an automatic threshold would lie beyond any count."""
+    if threshold == AUTO and epsilon.units and threshold_for(MOST_GROUPS_AUTO, epsilon, FEW_PHANTOMS) > MOST_ROWS:
+        raise EpsilonError("epsilon is too small for threshold='auto': no count would reach it.")
+
+
+def check_attributes(cuts: Sequence[Cut]) -> None:
+    """Refuse, before anything is spent, more attributes than one histogram can hold."""
+    if sum(len(cut) > 1 for cut in cuts) > MOST_CUT_ATTRIBUTES:
+        raise RequestError(f"At most {MOST_CUT_ATTRIBUTES} attributes can be released with more than one value each.")
 
 
 def count_groups(

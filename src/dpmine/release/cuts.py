@@ -81,12 +81,18 @@ class NominalCut(Cut):
         )
 
     def _names(self) -> list[str]:
-        """The nodes' names; where two are the same, each with its categories."""
-        names = [node.name for node in self.nodes]
-        return [
-            name if names.count(name) == 1 else f"{name} ({', '.join(node.leaves())})"
-            for name, node in zip(names, self.nodes, strict=True)
+        """The nodes' names; where two are the same, each with its categories, and with a number if that name is taken."""
+        given = [node.name for node in self.nodes]
+        names = [
+            name if given.count(name) == 1 else f"{name} ({', '.join(node.leaves())})"
+            for name, node in zip(given, self.nodes, strict=True)
         ]
+        for place, name in enumerate(names):
+            number = 2
+            while names.index(names[place]) < place:
+                names[place] = f"{name} [{number}]"
+                number += 1
+        return names
 
     def candidates(self) -> list[int]:
         return [place for place, node in enumerate(self.nodes) if len(_children(node)) > 1]
@@ -192,6 +198,11 @@ def predictors(schema: Schema) -> list[Nominal | Numeric]:
     target = schema.require_class()
     single = [a for a in schema.attributes if isinstance(a, (Nominal, Numeric))]
     return [a for a in single if a.name != target]
+
+
+def cut_nodes(attribute: Nominal | Numeric) -> int:
+    """How many values of an attribute can be specialised at most; of a numeric one, before it is divided."""
+    return 1 if isinstance(attribute, Numeric) else sum(bool(node.children) for node in _taxonomy(attribute).nodes())
 
 
 def combinations(cuts: Sequence[Cut], classes: int) -> int:

@@ -18,7 +18,7 @@ What the authors left for future work is here too, each switchable, to measure w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import log2
 from pathlib import Path
@@ -26,7 +26,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes import Codes
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Bins
@@ -35,11 +34,11 @@ from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.postprocess.totals import with_total
 from dpmine.progress import Progress
-from dpmine.queries import Divide, Splits, Thresholds
-from dpmine.release.counting import AUTO, count_groups, groups_of, most_groups
-from dpmine.release.cuts import Cut, NumericCut, combinations, predictors, root_cut
-from dpmine.release.estimator import ReleaseEstimator
-from dpmine.release.released import ReleasedTable
+from dpmine.queries import MOST_CANDIDATES, MOST_COUNTS, MOST_KEYS, Divide, Splits, Thresholds
+from dpmine.release.counting import AUTO, MOST_CUT_ATTRIBUTES, at_least, check_threshold, count_groups, most_groups
+from dpmine.release.cut_release import CutRelease
+from dpmine.release.cuts import Cut, NumericCut, combinations, cut_nodes, predictors, root_cut
+from dpmine.release.released import GroupCounting, ReleasedTable
 from dpmine.results import ChosenSplit
 from dpmine.schema import Numeric, Schema
 from dpmine.tables import PrivateTable
@@ -47,6 +46,7 @@ from dpmine.tables import PrivateTable
 SCORES = {"max": "max", "infogain": "infogain-per-row", "max-gain": "gain", "gini-gain": "gini-gain"}
 """The scores as the kernel names them: what the paper calls InfoGain is the gain a row."""
 MOST_SPECIALISATIONS = 1_000
+MOST_VALUES = MOST_KEYS // 2  # to choose from in one round: every specialisation has a key of its own
 FEWEST_AUTO, MOST_AUTO = 3, 30  # specialisations where they follow from the number of rows
 GROUP_NOISE = 10  # scales of its noise that a group's count has on average, where specialisations follow from the rows
 
@@ -70,7 +70,7 @@ class DiffGenBudget:
 
 
 @dataclass(repr=False, eq=False)
-class DiffGen(ReleaseEstimator):
+class DiffGen(CutRelease):
     """A generalised table for classification. The defaults are the paper's; see the module for what else there is.
 
     epsilon          the whole privacy budget
@@ -97,8 +97,6 @@ class DiffGen(ReleaseEstimator):
     total_share: float = 0.0
     frequency_share: float = 0.0
     schema: SchemaLike = None
-
-    cuts_: dict[str, Cut] = field(init=False)
 
     # -- the budget plan --------------------------------------------------------------------------------------------
 
@@ -163,6 +161,19 @@ class DiffGen(ReleaseEstimator):
                 raise RequestError(f"{name} must be one of {', '.join(allowed)}. Got {getattr(self, name)!r} instead.")
         if self.threshold != AUTO:
             check_number("threshold", self.threshold, 1, 1_000_000_000, whole=True)
+        check_threshold(self.threshold, self.shares(schema, 0).counts)
+        self._check_candidates(schema)
+
+    def _check_candidates(self, schema: Schema) -> None:
+        """Refuse, before anything is spent, a schema whose candidates could become too many for one choice."""
+        nodes = [cut_nodes(attribute) for attribute in predictors(schema)]
+        sizes = [attribute.size for attribute in predictors(schema)]
+        rounds = self.shares(schema, schema.rows_at_most).rounds if self.specialisations != AUTO else MOST_AUTO
+        if sum(nodes) + rounds > MOST_VALUES:
+            raise RequestError(f"The taxonomies and specialisations make more than {MOST_VALUES} values to choose from.")
+        behind = max(sum(sizes), (rounds + 1) * max(sizes)) * len(schema.class_labels)
+        if sum(sizes) > MOST_CANDIDATES or behind > MOST_COUNTS:
+            raise RequestError("The attributes have too many values for one choice. Use coarser grids.")
 
     # -- Algorithm 1 ------------------------------------------------------------------------------------------------
 
@@ -177,24 +188,23 @@ class DiffGen(ReleaseEstimator):
             if not specialising.go_on():  # lines 7 to 10
                 break
         cuts = specialising.cuts
-        self.cuts_ = {cut.attribute.name: cut for cut in cuts}
         returned = specialising.unspent if self.leftover else 0
         counts = Epsilon(budget.counts.units + returned)
         groups, table = count_groups(private, cuts, counts, self.threshold)  # line 12
         if total.units:
             table = with_total(table, rows)
+        self.cuts_ = {cut.attribute.name: cut for cut in cuts}
         kept = table.sum(axis=1) > 0
         values = {cut.attribute.name: cut.values() for cut in cuts}
-        return ReleasedTable(schema, values, groups[kept], table[kept], weights)
+        possible = combinations(cuts, len(schema.class_labels))
+        counting = GroupCounting(counts, at_least(self.threshold, possible, counts), possible, adjusted=bool(total.units))
+        return ReleasedTable(schema, values, groups[kept], table[kept], weights, counting)
 
     def _frequencies(self, private: PrivateTable, epsilon: Epsilon) -> dict[str, NDArray[np.float64]]:
         if not epsilon.units:
             return {}
         names = [attribute.name for attribute in predictors(private.schema)]
         return {name: private.histogram(name, epsilon=epsilon).nonnegative().astype(np.float64) for name in names}
-
-    def _groups_of(self, rows: dict[str, Codes], count: int) -> NDArray[np.int64]:
-        return groups_of(list(self.cuts_.values()), rows, count)
 
 
 class Specialising:
@@ -216,12 +226,14 @@ class Specialising:
     def go_on(self) -> bool:
         """One round: choose a value and specialise it. False if there was none left, or none that was worth it."""
         self._round += 1
+        specialised = sum(len(cut) > 1 for cut in self.cuts)
         candidates = [(place, value) for place, cut in enumerate(self.cuts) for value in self._values(cut)]
         candidates = [
             (place, value)
             for place, value in candidates
             if combinations(self.cuts, self._classes) // len(self.cuts[place]) * self._grown(place, value)
             <= self._budget.most_groups
+            and (len(self.cuts[place]) > 1 or specialised < MOST_CUT_ATTRIBUTES)
         ]
         if not candidates:
             return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +10,11 @@ from numpy.typing import NDArray
 from dpmine.codes import Codes, smallest_type
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
+from dpmine.mining.budget_plans import BudgetPlan
 from dpmine.mining.estimators import Estimator, SchemaLike, named_columns
 from dpmine.progress import Progress
-from dpmine.release.counting import at_least
 from dpmine.release.released import Columns, ReleasedTable
-from dpmine.release.sheet import GroupCounting, combinations_of, release_sheet
+from dpmine.release.sheet import release_sheet
 from dpmine.schema import Schema
 from dpmine.tables import PrivateTable
 from dpmine.tree_models import encode_rows
@@ -24,14 +23,14 @@ from dpmine.tree_models import encode_rows
 class ReleaseEstimator(Estimator):
     """A way to release a table for classification.
 
-    After fit: `released_` (groups and noisy counts), `schema_` (the public facts), `cost_` (the epsilon that the release
-    discloses), `charged_` (by how much the budget fell: less where answers were free). Nothing else about the rows is kept.
+    After fit: `released_` (groups and noisy counts), `schema_` (the public facts), `plan_` (its budget plan), `cost_` (the
+    epsilon that the release discloses), `charged_` (by how much the budget fell: less where answers were free, or where not
+    all was needed). Nothing else about the rows is kept.
     """
-
-    threshold: int | str | None = None  # the smallest count that is released, or "auto"; None: all are
 
     released_: ReleasedTable
     schema_: Schema
+    plan_: BudgetPlan
     cost_: Epsilon
     charged_: Epsilon
 
@@ -50,7 +49,9 @@ class ReleaseEstimator(Estimator):
         before = private.remaining().units
         guarded = private.with_room_for(Epsilon(plan.cost.units // plan.rows_per_unit))
         self.released_ = self._release(guarded, Progress(f"Releasing by {plan.algorithm}", shown=progress))
-        self.schema_, self.cost_ = private.schema, plan.cost
+        self.schema_, self.plan_, self.cost_ = private.schema, plan, plan.cost
+        self._fitted_with = {**self.get_params(), "epsilon": str(self.budget)}
+        del self._fitted_with["schema"]
         self.charged_ = Epsilon(before - private.remaining().units)
         return self
 
@@ -81,33 +82,16 @@ class ReleaseEstimator(Estimator):
 
     # -- the sheet --------------------------------------------------------------------------------------------------
 
-    def counting(self) -> GroupCounting | None:
-        """How the groups were counted, for the sheet; None leaves that out.
-
-        With a threshold: by the last step of the plan, over all combinations of values and class. Releases that count
-        otherwise override this.
-        """
-        if self.threshold is None:
-            return None
-        epsilon = self.plan(self.schema_).steps[-1].epsilon
-        possible = combinations_of(self.release())
-        return GroupCounting(epsilon, at_least(self.threshold, possible, epsilon), possible)
-
     def sheet(self, *, raw: bool = False) -> dict[str, Any]:
         """What to hand out with the table, as plain JSON: its cost, cuts and noise, and what the numbers mean.
 
         `raw` says that the rows handed out are drawn back into the raw domains.
         """
-        released = self.release()
-        fields: Any = dataclasses.fields(self)  # type: ignore[arg-type]
-        given = [field.name for field in fields if field.init and field.name not in ("epsilon", "schema")]
-        parameters = {"epsilon": str(self.budget)} | {name: getattr(self, name) for name in given}
         return release_sheet(
-            released,
+            self.release(),
             algorithm=type(self).__name__,
-            parameters=parameters,
-            plan=self.plan(self.schema_),
+            parameters=self._fitted_with,
+            plan=self.plan_,
             charged=self.charged_,
-            counting=self.counting(),
             raw=raw,
         )

@@ -60,7 +60,7 @@ def buy_check(private: PrivateTable, released: ReleasedTable, *, epsilon: Epsilo
     bars = {}
     for axis in axes_of(released):
         counts = guarded.histogram(axis.key, epsilon=budget.histogram).counts
-        bars[axis.name] = NoisyBars(tuple(counts.tolist()), _half_width(budget.histogram))
+        bars[axis.name] = NoisyBars(axis.labels, tuple(counts.tolist()), _half_width(budget.histogram))
     judgement = NoisyJudgement(
         learner=LEARNER,
         classes=judged.classes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,12 +10,57 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.intervals import noise_deviation, noise_half_width, noise_scale
 from dpmine.public_random import public_generator
+from dpmine.queries import phantoms
 from dpmine.release.cuts import CutValue
 from dpmine.schema import Attribute, Nominal, Numeric, Schema, Unit
 
 Columns = dict[str, list[Any]]
+MOST_RECORDS = 100_000_000
 Weights = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GroupCounting:
+    """How a release counted its groups; public numbers.
+
+    epsilon   for each count, along one row
+    at_least  the smallest noisy count that is shown; None where all are
+    possible  how many counts there are, shown or not
+    adjusted  whether the noisy counts were changed afterwards to add up
+    """
+
+    epsilon: Epsilon
+    at_least: int | None
+    possible: int
+    adjusted: bool = False
+
+    @property
+    def scale(self) -> float:
+        return 1 / float(self.epsilon)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise in a count."""
+        return noise_deviation(noise_scale(1, self.epsilon))
+
+    @property
+    def half_width(self) -> int:
+        """A count is off by at most this much in 95 % of the cases."""
+        return noise_half_width(noise_scale(1, self.epsilon), 0.95)
+
+    @property
+    def phantoms(self) -> float:
+        """How many counts would be shown by noise alone, were all of them empty: a bound, as some are not."""
+        return 0 if self.at_least is None else phantoms(self.possible, self.epsilon, self.at_least)
+
+    @property
+    def phantom_records(self) -> float:
+        """How many records those would have: noise that reaches the threshold exceeds it by 1 / (exp(epsilon) - 1)."""
+        return self.phantoms * ((self.at_least or 0) + 1 / math.expm1(float(self.epsilon)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +72,7 @@ class ReleasedTable:
     counts    for each group the noisy number of records of each class
     weights   for each attribute how frequent its codes are by noisy counts, in one row for all classes or a row for each;
               attributes that are left out are taken as evenly distributed
+    counting  how the groups were counted
     """
 
     schema: Schema
@@ -33,6 +80,7 @@ class ReleasedTable:
     groups: NDArray[np.int64]
     counts: NDArray[np.int64]
     weights: Mapping[str, Weights] = field(default_factory=dict)
+    counting: GroupCounting | None = None
 
     def __len__(self) -> int:
         """The number of records."""
@@ -98,6 +146,11 @@ class ReleasedTable:
 
     def _repeated(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The group and the class of each record."""
+        if len(self) > MOST_RECORDS:
+            raise RequestError(
+                f"This release has {len(self)} records, most of them noise; at most {MOST_RECORDS} are written out. Use its "
+                "groups and counts, or release fewer groups."
+            )
         classes = len(self.schema.class_labels)
         cell = np.repeat(np.arange(self.counts.size), self.counts.ravel())
         return cell // classes, cell % classes

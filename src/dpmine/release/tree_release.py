@@ -32,7 +32,7 @@ from dpmine.postprocess.totals import whole_with_total, with_total
 from dpmine.progress import Progress
 from dpmine.release.cuts import CutValue, predictors, value_name
 from dpmine.release.estimator import ReleaseEstimator
-from dpmine.release.released import ReleasedTable, Weights
+from dpmine.release.released import GroupCounting, ReleasedTable, Weights
 from dpmine.schema import Schema
 from dpmine.tables import PrivateTable
 from dpmine.tree_models import MILLION, Node, Trees, columns_of, lookup
@@ -93,12 +93,13 @@ class TreeRelease(ReleaseEstimator):
         growth = Growth(private, ())
         budget = tree.shares(tree.row_budget(schema), tree.counted_rows(growth))
         (grown,) = tree.grow_from(growth, [growth.root], budget, progress)
-        self._root = growth.root
         names = [attribute.name for attribute in predictors(schema)]
+        weights = self._frequencies(private, names, columns_of(Trees(schema.class_labels, (grown,))))
+        self._root = growth.root  # from here on nothing can fail: model and release belong together
         values, groups = _regions(self._leaves(), schema, names)
         counts = self._class_counts(grown)
-        weights = self._frequencies(private, names, columns_of(Trees(schema.class_labels, (grown,))))
-        return ReleasedTable(schema, values, groups, counts, weights)
+        counting = GroupCounting(budget.leaves, None, counts.size, adjusted=True)
+        return ReleasedTable(schema, values, groups, counts, weights, counting)
 
     def _class_counts(self, grown: Node) -> Integers:
         """Whole class counts of the leaves that rows can come to: each leaf's rows, shared as the smoothed tree says."""

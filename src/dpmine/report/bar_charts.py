@@ -64,7 +64,7 @@ def columns_svg(title: str, labels: Sequence[str], ends: Sequence[str], series: 
     thick = (slot - min(slot * 0.18, 4)) / max(len(series), 1)
     largest = _largest(series)
     base = TOP + COLUMNS_HEIGHT
-    shapes = [_text(8, 11, f"highest {share_words(largest)}", "start", 10)]
+    shapes = [_text(8, 11, f"0 to {share_words(largest)}", "start", 10)]
     for number, one in enumerate(series):
         for place, share in enumerate(one.shares):
             height = COLUMNS_HEIGHT * max(share, 0) / largest

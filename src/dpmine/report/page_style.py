@@ -23,7 +23,8 @@ footer {{ margin-top: 32px; font-size: 0.85em; }}
 .facts div, figure {{ background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 10px 12px; }}
 dt {{ font-size: 0.82em; }}
 dd {{ margin: 0; font-weight: 600; overflow-wrap: anywhere; }}
-.grid {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 14px; align-items: start; }}
+.grid {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr)); gap: 14px;
+  align-items: start; }}
 figure {{ margin: 0; min-width: 0; }}
 svg {{ max-width: 100%; height: auto; display: block; color: var(--ink); }}
 svg .first {{ fill: var(--first); }}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from dpmine.epsilon import Epsilon
 from dpmine.report.bar_charts import Series, bars_svg, columns_svg, share_words
 from dpmine.report.page_style import STYLE
 from dpmine.report.words import clean, many
@@ -33,6 +34,7 @@ class ReleasedBars:
 class NoisyBars:
     """The same bars, counted among the private rows and paid for: each within `half_width` in 95 % of the cases."""
 
+    labels: tuple[str, ...]
     counts: tuple[int, ...]
     half_width: int
 
@@ -139,14 +141,15 @@ def shares_of(counts: Sequence[float]) -> tuple[float, ...]:
 
 
 def _facts(sheet: Mapping[str, Any], check: PaidCheck | None) -> str:
-    privacy, groups = sheet["privacy"], sheet["groups"]
+    privacy, counts = sheet["privacy"], sheet["counts"]
+    half_width = counts.get("off_by_at_most_in_95_percent")
     facts = [
         ("algorithm", sheet["algorithm"]),
         ("epsilon of the release", privacy["epsilon_disclosed"]),
         *([("epsilon of the check on this page", check.epsilon)] if check else []),
         ("released records (noisy)", f"{sheet['records']:,}"),
-        ("groups shown", f"{groups['shown']:,}"),
-        ("each count within, in 95 %", sheet["counts"]["interval_95"].replace("+-", "±")),
+        ("groups shown", f"{sheet['groups']:,}"),
+        *([] if half_width is None else [("a count is off by at most, in 95 %", f"{half_width:,}")]),
         ("rows", sheet["rows"]),
         ("date", sheet["date"]),
     ]
@@ -223,13 +226,18 @@ def _distribution_words(check: PaidCheck | None) -> str:
 
 
 def _public_utility(sheet: Mapping[str, Any], self_test: SelfTest, check: PaidCheck | None) -> str:
-    counts, groups = sheet["counts"], sheet["groups"]
-    rows = [
-        ["standard deviation of the noise in a count", f"{counts['standard_deviation']:,g} records"],
-        ["a count is off by at most, in 95 %", f"{_text(counts['interval_95'].removeprefix('+-'))} records"],
-        ["smallest count shown", f"{counts['threshold']:,}"],
-        ["counts shown, of those possible", f"{groups['counts_shown']:,} of {groups['counts_possible']:,}"],
-        ["counts shown without any record, at most about", f"{groups['empty_counts_shown_at_most_about']:,g}"],
+    counts = sheet["counts"]
+    measures = [
+        ("shown", "counts shown", ",d"),
+        ("possible", "counts possible", ",d"),
+        ("standard_deviation", "standard deviation of the noise in a count, in records", ",g"),
+        ("off_by_at_most_in_95_percent", "a count is off by at most, in 95 %", ",d"),
+        ("threshold", "smallest count shown", ",d"),
+        ("empty_but_shown_at_most_about", "counts shown without any true record, at most about", ",.0f"),
+        ("records_in_those_at_most_about", "released records in those, at most about", ",.0f"),
+    ]
+    rows = [[words, format(counts[name], style)] for name, words, style in measures if name in counts]
+    rows += [
         [f"{_text(self_test.learner)}, learned from and tried on released records", share_words(self_test.accuracy)],
         ["always the most frequent class, on released records", share_words(self_test.majority)],
     ]
@@ -238,7 +246,7 @@ def _public_utility(sheet: Mapping[str, Any], self_test: SelfTest, check: PaidCh
         interval = f"{share_words(value)} ({share_words(low)} to {share_words(high)})"
         learner = f"{_text(check.judgement.learner)}, learned from the release and tried on the rows"
         rows += [
-            [f"{learner}; checked against the rows at epsilon {_text(check.epsilon)}, 95 % interval", interval],
+            [f"{learner}; checked against the rows at epsilon {_text(check.epsilon)} (95 % interval of noise)", interval],
             ["always the most frequent class, on the rows, about", share_words(check.judgement.majority)],
         ]
     table = _table("Utility", ["measure", "value"], rows, "lr")
@@ -264,8 +272,12 @@ def _budget(sheet: Mapping[str, Any], check: PaidCheck | None) -> str:
     rows = [
         [_text(step["what"]), _text(step["epsilon"]), f"{step['times']:,}", _text(step["cost"])] for step in plan["steps"]
     ]
+    costs = [Epsilon.parse(plan["cost"])]
     if check is not None:
+        costs.append(Epsilon.parse(check.epsilon))
         rows.append(["check of this page against the rows", "", "", _text(check.epsilon)])
+    together = Epsilon(sum(cost.units for cost in costs))
+    rows.append([f"together, to {_text(sheet['privacy']['neighbours'])}", "", "", str(together)])
     table = _table(f"Budget plan of {plan['algorithm']}", ["step", "epsilon", "times", "cost"], rows, "lrrr")
     return _section("What it cost", table)
 

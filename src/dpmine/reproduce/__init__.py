@@ -6,6 +6,7 @@ Everything here measures against true labels, so it is for generated and for pub
 from __future__ import annotations
 
 from dpmine.errors import RequestError
+from dpmine.reproduce.diffgen import diffgen_experiments
 from dpmine.reproduce.friedman import friedman_experiments
 from dpmine.reproduce.harness import Experiment
 
@@ -14,7 +15,7 @@ __all__ = ["Experiment", "all_experiments", "experiment"]
 
 def all_experiments() -> dict[str, Experiment]:
     """Every experiment by its name, in the order of the papers."""
-    return {found.name: found for found in friedman_experiments()}
+    return {found.name: found for found in (*friedman_experiments(), *diffgen_experiments())}
 
 
 def experiment(name: str) -> Experiment:

@@ -14,16 +14,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dpmine.datasets import RandomTree, adult, adult_schema
 from dpmine.datasets.folder import data_file
 from dpmine.engines.encoding import EncodedTable
-from dpmine.public_random import public_generator
 from dpmine.reproduce.harness import Case, Durations, Experiment, Measures, Published, Scene, grid, stable_seed
 from dpmine.reproduce.plots import BLACK, BLUE, GREEN, GREY, ORANGE, RED, Picture, Style
 from dpmine.reproduce.significance import PairedComparison
-from dpmine.reproduce.tree_runs import SCORES, Sample, accuracy, encoded, part_of_table
+from dpmine.reproduce.tree_runs import SCORES, Sample, accuracy, encoded, fold_of
 
 PAPER = "Friedman and Schuster 2010"
 TEST_ROWS = 10_000
@@ -153,12 +150,7 @@ def _adult(file: Path) -> EncodedTable:
 
 def adult_fold(scene: Scene) -> Sample:
     """One fold of a ten-fold cross-validation: ten repetitions in a row are the folds of one shuffle."""
-    table = _adult(data_file(ADULT_FILE))
-    shuffle, fold = divmod(scene.repetition, FOLDS)
-    order = public_generator(stable_seed("friedman adult", shuffle)).permutation(table.rows)
-    folds = np.array_split(order, FOLDS)
-    rest = np.concatenate([part for number, part in enumerate(folds) if number != fold])
-    return Sample(part_of_table(table, np.sort(rest)), part_of_table(table, np.sort(folds[fold])))
+    return fold_of(_adult(data_file(ADULT_FILE)), "friedman adult", scene.repetition, FOLDS)
 
 
 def at_budget(case: Case, sample: Sample) -> Measures:

@@ -171,6 +171,7 @@ class Sheet:
             axes.set_axisbelow(True)
             axes.spines[["top", "right"]].set_visible(False)
             axes.tick_params(colors=TEXT, labelsize=8)
+            axes.xaxis.set_major_formatter(lambda tick, _: short(tick))
 
     def log_x(self, ticks: Sequence[float]) -> None:
         """A logarithmic axis with ticks at the values themselves, as many as fit."""

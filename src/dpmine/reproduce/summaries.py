@@ -29,8 +29,10 @@ class Row:
 
     @property
     def z_score(self) -> float | None:
-        """The difference to the published mean in standard errors of that difference; None where nothing is printed."""
-        return None if self.published is None else z_score(self, self.published)
+        """The difference to the published mean in standard errors of that difference; None where they cannot be known."""
+        if self.published is None or (self.published.std is None and self.runs < 2):
+            return None
+        return z_score(self, self.published)
 
 
 def z_score(ours: Row, printed: Published) -> float:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.frames import open_source
+from dpmine.public_random import public_generator
+from dpmine.reproduce.harness import stable_seed
 from dpmine.schema import Schema
 
 if TYPE_CHECKING:
@@ -39,6 +41,15 @@ def part_of_table(table: EncodedTable, places: NDArray[np.intp], schema: Schema 
     """The rows at these places as a table of their own, without encoding them again; lists are left behind."""
     columns = {name: codes[places] for name, codes in table.columns.items()}
     return EncodedTable(schema or table.schema, len(places), columns, {}, table.encoding)
+
+
+def fold_of(table: EncodedTable, name: str, repetition: int, folds: int) -> Sample:
+    """One fold of a cross-validation: as many repetitions in a row as there are folds are those of one named shuffle."""
+    shuffle, fold = divmod(repetition, folds)
+    order = public_generator(stable_seed(name, shuffle)).permutation(table.rows)
+    parts = np.array_split(order, folds)
+    rest = np.concatenate([part for number, part in enumerate(parts) if number != fold])
+    return Sample(part_of_table(table, np.sort(rest)), part_of_table(table, np.sort(parts[fold])))
 
 
 def accuracy(algorithm: str, sample: Sample, *, epsilon: float, depth: int) -> float:

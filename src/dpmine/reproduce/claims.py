@@ -1,0 +1,113 @@
+"""What a paper says in words about its figures, looked for in the records of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpmine.reproduce.harness import Outcome, Point
+from dpmine.reproduce.significance import corrected_t_test, paired_differences
+
+AGREES, UNDECIDED, DISAGREES = "agrees", "undecided", "does not agree"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What there is to see in a run, and whether that is what the paper says; `verdict` is one of the three above."""
+
+    verdict: str
+    found: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, and where to look; None where the run does not hold what it takes to judge."""
+
+    says: str
+    look: Callable[[Outcome], Finding | None]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A claim and what was found."""
+
+    says: str
+    finding: Finding | None
+
+    @property
+    def verdict(self) -> str:
+        return "not judged" if self.finding is None else self.finding.verdict
+
+    @property
+    def found(self) -> str:
+        return "the run lacks points that this is about" if self.finding is None else self.finding.found
+
+    def form(self) -> dict[str, Any]:
+        """One row of the CSV."""
+        return {"paper": self.says, "found": self.found, "verdict": self.verdict}
+
+
+def checked(outcome: Outcome) -> list[Checked]:
+    """Every claim of the experiment, judged by the records."""
+    return [Checked(claim.says, claim.look(outcome)) for claim in outcome.experiment.claims]
+
+
+# -- what claims look at -----------------------------------------------------------------------------------------------
+
+
+def mean_of(outcome: Outcome, algorithm: str, point: Point) -> float:
+    """The mean over the runs; NaN where there are none."""
+    measure = outcome.experiment.picture.measure
+    numbers = [record.measures[measure] for record in outcome.runs(algorithm, point)]
+    return float(np.mean(numbers)) if numbers else float("nan")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """First minus second over paired runs, and the probability of a difference as large by chance."""
+
+    mean: float
+    p_value: float
+    level: float = 0.05
+
+    @property
+    def is_above(self) -> bool:
+        return self.mean > 0 and self.p_value < self.level
+
+    @property
+    def is_below(self) -> bool:
+        return self.mean < 0 and self.p_value < self.level
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.2f} (p = {self.p_value:.2g})"
+
+
+def within(deviation: float, most: float) -> str:
+    """The verdict on a number that is printed roughly."""
+    return AGREES if abs(deviation) <= most else DISAGREES
+
+
+def all_above(differences: Sequence[Difference]) -> str:
+    """The verdict on "better": all significantly above, or one significantly below, or too few runs to tell."""
+    if all(found.is_above for found in differences):
+        return AGREES
+    return DISAGREES if any(found.is_below for found in differences) else UNDECIDED
+
+
+def difference(outcome: Outcome, first: tuple[str, Point], second: tuple[str, Point], test_share: float) -> Difference:
+    """Two algorithms, or one at two points that share their data, compared by the corrected paired t-test."""
+    differences = paired_differences(outcome.runs(*first), outcome.runs(*second), outcome.experiment.picture.measure)
+    return Difference(float(np.mean(differences)), corrected_t_test(differences, test_share)[1])
+
+
+def at_each_point(
+    outcome: Outcome, first: str, second: str, points: Sequence[Point], test_share: float
+) -> tuple[list[Difference], str]:
+    """Two algorithms compared at each of the points, and the same as text."""
+    found = [difference(outcome, (first, point), (second, point), test_share) for point in points]
+    where = [" ".join(f"{name} {setting}" for name, setting in point.items()) for point in points]
+    shown = ", ".join(f"{gap} at {place}" for gap, place in zip(found, where, strict=True))
+    return found, f"{first} minus {second}: {shown}"
