@@ -170,6 +170,18 @@ def count_leaves(rules: RowRules | None) -> int:
     return sum(map(count_leaves, rules.children)) if isinstance(rules, Branch) else 1
 
 
+@value("row-cuts")
+class RowCuts:
+    """Where an attribute would be cut, for every interval: as `dpmine.queries.CutRule`."""
+
+    attribute: str
+    size: int
+    edges: tuple[int, ...]
+    scores: tuple[int, ...]
+    cuts: tuple[int, ...]
+    inside: int
+
+
 # -- resolved questions ------------------------------------------------------------------------------------------------
 
 
@@ -213,15 +225,19 @@ class PowerSums(RowQuestion):
 
 @value("clipped-sums")
 class ClippedSums(RowQuestion):
-    """In each cell the number of rows and, for each key, the sum of its codes less the cell's centre, clipped to its radius.
+    """For each centre the sum of its rows' positions less its origin, shortened to its radius (in L1)."""
 
-    weights  how the cell's epsilon is shared: the count's weight (0: not counted), then one for each key
-    """
+    nearest: NearestCentre
+    origins: tuple[tuple[int, ...], ...]
+    radii: tuple[int, ...]
 
-    keys: tuple[Recode, ...]
-    centres: tuple[tuple[int, ...], ...]
-    radii: tuple[tuple[int, ...], ...]
-    weights: tuple[int, ...]
+
+@value("grown-cuts")
+class GrownCuts(RowQuestion):
+    """Which nodes of a tree of cuts are split: see `dpmine.private_trees`."""
+
+    rules: tuple[RowCuts, ...]
+    deepest: int
 
 
 @value("best-rank")

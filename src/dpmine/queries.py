@@ -17,7 +17,7 @@ from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Bins, Group, Groups, Key, Predicate
 from dpmine.intervals import noise_scale
-from dpmine.model_keys import Predicted
+from dpmine.model_keys import LARGEST_POSITION, MOST_DIMENSIONS, Nearest, Predicted
 from dpmine.schema import MOST_ROWS, Nominal, Numeric, Schema
 from dpmine.values import value
 
@@ -36,7 +36,9 @@ MOST_CANDIDATES = 200_000  # in a cell
 MOST_DIFFERENT_EPSILONS = 1_000
 MOST_BONUS = MOST_ROWS  # of staying: no gain is larger
 MOST_MODELS = 1_000  # in one choice
-MOST_WEIGHT = 1_000_000  # of a share
+DEEPEST_PRIVATE_TREE = 60
+LARGEST_CUT_SCORE = 2**40  # times the square of 4,096 codes stays inside 64 bits
+MOST_PRIVATE_NODES = 65_535  # of a private tree, counted level by level: 32,768 leaves
 MECHANISMS = ("exponential", "permute-and-flip")
 CALIBRATIONS = ("monotone", "generic")
 SPLIT_SCORES = ("max", "gini", "infogain", "mixed", "gain", "gini-gain", "infogain-per-row")
@@ -241,44 +243,69 @@ def shares(units: int, parts: int) -> tuple[int, ...]:
     return tuple(units // parts + (place < units % parts) for place in range(parts))
 
 
-@value("offsets")
-class Offsets(Question):
-    """In each cell the number of rows and, for numeric attributes, the sum of the rows' offsets from a centre, with noise.
+@value("offset-sums")
+class OffsetSums(Question):
+    """For each cluster the sum of its rows' offsets from an origin, clipped, with discrete Laplace noise.
 
-    An offset is the row's grid place less the centre's, clipped to a radius, so a row changes its cell's sum by at most the
-    radius. Centres and radii, in grid places, are public: one for all cells, or one for each. `weights` say how epsilon is
-    shared between the count (first; 0: not counted) and the attributes; each number's noise follows its own share.
+    Clusters are those of the nearest centres. An offset is the row's position less the cluster's origin, attribute by
+    attribute; if the absolute values add up to more than the cluster's radius, it is shortened to that, each part rounded
+    towards 0. So a row changes the sums of one cluster, by at most its radius in all: L1 sensitivity.
     """
 
-    attributes: tuple[str, ...]
-    centres: tuple[tuple[int, ...], ...]
-    radii: tuple[tuple[int, ...], ...]
-    weights: tuple[int, ...]
+    nearest: Nearest
+    origins: tuple[tuple[int, ...], ...]
+    radii: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        dimensions = len(self.attributes)
-        if not dimensions or len(set(self.attributes)) < dimensions:
-            raise RequestError("Offsets are of at least one attribute, each named once.")
-        if len(self.weights) != dimensions + 1 or not all(0 <= weight <= MOST_WEIGHT for weight in self.weights):
-            raise RequestError("Offsets need a weight for the count and one for each attribute, from 0 to a million.")
-        if min(self.weights[1:]) < 1:
-            raise RequestError("Every attribute needs a positive weight.")
-        for what, listed in (("centre", self.centres), ("radius", self.radii)):
-            if not listed or any(len(places) != dimensions for places in listed):
-                raise RequestError(f"Give a {what} in every attribute, for all cells or for each.")
-        if any(place < 0 for centre in self.centres for place in centre):
-            raise RequestError("A centre is a grid place, counted from 0.")
-        if any(radius < 1 for radii in self.radii for radius in radii):
-            raise RequestError("A radius is at least one grid place.")
-
-    def shares(self, epsilon: Epsilon) -> tuple[Epsilon, ...]:
-        """What the count and each attribute get; rounded down, so that they never add up to more."""
-        return weighted_shares(epsilon.units, self.weights)
+        clusters, dimensions = len(self.nearest.centres), len(self.nearest.attributes)
+        if len(self.origins) != clusters or any(len(origin) != dimensions for origin in self.origins):
+            raise RequestError("Every cluster needs an origin, with a position in every attribute.")
+        if any(type(place) is not int or abs(place) > LARGEST_POSITION for origin in self.origins for place in origin):
+            raise RequestError(f"An origin's positions are whole numbers within +-{LARGEST_POSITION}.")
+        largest = LARGEST_POSITION * MOST_DIMENSIONS
+        if len(self.radii) != clusters or any(
+            type(radius) is not int or not 1 <= radius <= largest for radius in self.radii
+        ):
+            raise RequestError(f"Every cluster needs a radius, a whole number from 1 to {largest}.")
 
 
-def weighted_shares(units: int, weights: tuple[int, ...]) -> tuple[Epsilon, ...]:
-    """Whole units in proportion to weights, rounded down."""
-    return tuple(Epsilon(units * weight // sum(weights)) for weight in weights)
+@value("cut-rule")
+class CutRule:
+    """Where a private tree would cut an attribute, for every interval of it: public numbers, fixed beforehand.
+
+    edges   the first codes of bins that divide the attribute's codes
+    scores  for each run of bins, from bin i to before bin j, how much cutting it is worth, in the order (0, 1), (0, 2), ...,
+            (1, 2), ...; a run of one bin has no score here
+    cuts    for each run the bin before which it is cut
+    inside  what cutting two codes inside one bin apart is worth; an interval of w codes is worth w^2 times that, and is cut
+            in the middle
+    """
+
+    attribute: str
+    edges: tuple[int, ...]
+    scores: tuple[int, ...]
+    cuts: tuple[int, ...]
+    inside: int
+
+
+@value("private-tree")
+class PrivateTree(Question):
+    """Which nodes of a tree of cuts are split further, where many rows are: the structure alone, no counts.
+
+    A node goes on where its rows, less a public amount for each level above it, exceed a threshold by noisy comparison
+    (PrivTree). Where a node is cut follows from the rules: in the attribute whose interval is worth most. One price for the
+    whole tree, however deep it grows.
+    """
+
+    rules: tuple[CutRule, ...]
+    deepest: int
+
+    def __post_init__(self) -> None:
+        names = [rule.attribute for rule in self.rules]
+        if not 1 <= len(names) <= MOST_DIMENSIONS or len(set(names)) < len(names):
+            raise RequestError(f"A private tree cuts 1 to {MOST_DIMENSIONS} different attributes.")
+        if type(self.deepest) is not int or not 1 <= self.deepest <= DEEPEST_PRIVATE_TREE:
+            raise RequestError(f"A private tree has 1 to {DEEPEST_PRIVATE_TREE} levels.")
 
 
 @value("quantile")

@@ -7,6 +7,7 @@ same cells and question (`age >= 40`, `age > 39`) resolve alike, so the second i
 from __future__ import annotations
 
 import bisect
+import itertools
 
 from dpmine.epsilon import UNITS, Epsilon
 from dpmine.errors import ExpressionError, RequestError
@@ -45,6 +46,7 @@ from dpmine.plans import (
     ClippedSums,
     Counts,
     Enter,
+    GrownCuts,
     HashedPart,
     Holds,
     InCodes,
@@ -56,6 +58,7 @@ from dpmine.plans import (
     Plan,
     PowerSums,
     Recode,
+    RowCuts,
     RowKey,
     RowQuestion,
     RowRules,
@@ -70,6 +73,7 @@ from dpmine.plans import (
     count_leaves,
 )
 from dpmine.queries import (
+    LARGEST_CUT_SCORE,
     MOST_CANDIDATES,
     MOST_CELLS,
     MOST_COMBINATIONS,
@@ -90,7 +94,8 @@ from dpmine.queries import (
     Histogram,
     Moments,
     Multiway,
-    Offsets,
+    OffsetSums,
+    PrivateTree,
     Quantile,
     Query,
     Question,
@@ -105,7 +110,6 @@ from dpmine.queries import (
     Thresholds,
     Where,
     phantoms,
-    weighted_shares,
 )
 from dpmine.schema import Nominal, Numeric, Schema
 from dpmine.values import canonical
@@ -131,8 +135,8 @@ def resolve(query: Query, schema: Schema) -> Plan:
         _check_scale(question, min(paid for paid in units if paid))
     if isinstance(question, SparseCounts):
         _check_phantoms(question, units)
-    if isinstance(question, ClippedSums):
-        _check_shares(question, min(paid for paid in units if paid))
+    if isinstance(question, ClippedSums) and max(question.radii) * UNITS > units[0] * 2**50:
+        raise RequestError("Epsilon is too small for this question: the noise would not fit 64 bits.")
     return Plan(Cells(steps, rules), question, units, schema.fingerprint)
 
 
@@ -161,8 +165,8 @@ def _check_size(question: RowQuestion, leaves: int) -> None:
         if leaves * question.bins > MOST_COMBINATIONS:
             raise RequestError(f"A sparse histogram has at most {MOST_COMBINATIONS} combinations. Use coarser keys.")
         return  # what it holds in memory follows from the rows, not from the combinations
-    elif isinstance(question, ClippedSums):
-        counts = leaves * sum(key.size for key in question.keys)
+    elif isinstance(question, (ClippedSums, GrownCuts)):
+        return  # limited by the number of centres, and of nodes
     elif isinstance(question, (BestLabel, BestRank, PowerSums)):
         counts = leaves * question.key.size
     elif isinstance(question, BestModel):
@@ -187,13 +191,6 @@ def _check_phantoms(question: SparseCounts, units: tuple[int, ...]) -> None:
             f"With {question.bins} combinations and a threshold of {question.at_least}, noise alone would show about "
             f"{expected:.3g} of them; at most {MOST_PHANTOMS} fit one answer. Raise 'at_least', or use coarser keys."
         )
-
-
-def _check_shares(question: ClippedSums, units: int) -> None:
-    """Refuse shares that round down to nothing."""
-    paid = weighted_shares(units, question.weights)
-    if any(weight and not share.units for weight, share in zip(question.weights, paid, strict=True)):
-        raise RequestError("Epsilon is too small for this question: a share would be less than 1e-9.")
 
 
 def _check_scale(question: PowerSums, units: int) -> None:
@@ -244,8 +241,14 @@ class _Resolver:
             return SparseCounts(tuple(self.key(key) for key in question.keys), question.at_least)
         if isinstance(question, Moments):
             return self.moments(question)
-        if isinstance(question, Offsets):
-            return self.offsets(question, leaves)
+        if isinstance(question, OffsetSums):
+            nearest = self.key(question.nearest)
+            assert isinstance(nearest, NearestCentre)
+            self.one_cell(leaves)
+            return ClippedSums(nearest, question.origins, question.radii)
+        if isinstance(question, PrivateTree):
+            self.one_cell(leaves)
+            return self.private_tree(question)
         if isinstance(question, Quantile):
             self.numeric(question.attribute)
             return BestRank(self.key(AttributeKey(question.attribute)), question.numerator, question.denominator)
@@ -275,25 +278,35 @@ class _Resolver:
         key = self.key(AttributeKey(question.attribute))
         return PowerSums(key, grid.first, grid.step, question.powers, sensitivities)
 
-    def offsets(self, question: Offsets, leaves: int) -> ClippedSums:
-        for listed in (question.centres, question.radii):
-            if len(listed) not in (1, leaves):
-                raise RequestError(f"Give centres and radii once, or for each of the {leaves} cells. Got {len(listed)}.")
-        keys = []
-        for place, name in enumerate(question.attributes):
-            self.numeric(name)
-            key = self.key(AttributeKey(name))
-            assert isinstance(key, Recode)
-            keys.append(key)
-            if max(centre[place] for centre in question.centres) >= key.size:
-                raise RequestError(f"A centre lies outside the {key.size} grid places of {name!r}.")
-            if max(radii[place] for radii in question.radii) > key.size:
-                raise RequestError(f"A radius is larger than the {key.size} grid places of {name!r}.")
-        return ClippedSums(tuple(keys), question.centres, question.radii, question.weights)
+    def one_cell(self, leaves: int) -> None:
+        if leaves > 1:
+            raise RequestError("This question is asked of a whole view, not of its cells.")
+
+    def private_tree(self, question: PrivateTree) -> GrownCuts:
+        rules = []
+        for rule in question.rules:
+            self.numeric(rule.attribute)
+            size, bins = self._schema.single(rule.attribute).size, len(rule.edges)
+            runs = bins * (bins + 1) // 2
+            rising = all(low < high for low, high in itertools.pairwise(rule.edges))
+            if not rule.edges or rule.edges[0] != 0 or not rising or rule.edges[-1] >= size:
+                raise RequestError(f"The bins of {rule.attribute!r} begin at rising codes, from 0 on.")
+            if len(rule.scores) != runs or len(rule.cuts) != runs or runs > MOST_COUNTS:
+                raise RequestError(f"{bins} bins of {rule.attribute!r} need {runs} scores and cuts.")
+            places = iter(rule.cuts)
+            for first in range(bins):
+                for after in range(first + 1, bins + 1):
+                    cut = next(places)
+                    if after - first > 1 and not first < cut < after:
+                        raise RequestError(f"A run of bins of {rule.attribute!r} must be cut inside.")
+            if max(map(abs, (*rule.scores, rule.inside))) > LARGEST_CUT_SCORE:
+                raise RequestError(f"What a cut is worth lies within +-{LARGEST_CUT_SCORE}.")
+            rules.append(RowCuts(rule.attribute, size, rule.edges, rule.scores, rule.cuts, rule.inside))
+        return GrownCuts(tuple(rules), question.deepest)
 
     def numeric(self, name: str) -> None:
         if not isinstance(self._schema.single(name), Numeric):
-            raise RequestError(f"{name!r} is not numeric, so it has no quantiles and no offsets.")
+            raise RequestError(f"{name!r} is not numeric, so it has no quantiles and no intervals.")
 
     def families(self, cell: int, families: tuple[Splits, ...]) -> tuple[RowSplits, ...]:
         splitting = [self.family(family) for family in families if not isinstance(family, Stay)]

@@ -266,14 +266,20 @@ class NoisyMoments:
         return f"values outside {low:g} to {high:g} count as these bounds" + (f"; {note}" if note else "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NoisyOffsets:
-    """Noisy sums of clipped offsets in one cell, in grid places, and the noisy number of rows where it was asked for."""
+    """Noisy sums of clipped offsets, for each cluster (row) and attribute (column), in positions, and their noise scales."""
 
-    rows: int | None
-    sums: tuple[int, ...]
-    rows_scale: Fraction | None
+    sums: NDArray[np.int64]
     scales: tuple[Fraction, ...]
+    receipt: Receipt
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """Which nodes of a private tree are cut: parents first, from left to right."""
+
+    bits: tuple[int, ...]
     receipt: Receipt
 
 

@@ -19,7 +19,7 @@ from dpmine.errors import BudgetError, RequestError
 from dpmine.expression_text import parse_predicate
 from dpmine.expressions import Column, Key, Part, Predicate, key_of
 from dpmine.intervals import noise_scale
-from dpmine.model_keys import Predicted
+from dpmine.model_keys import Nearest, Predicted
 from dpmine.queries import (
     LEAF,
     Cell,
@@ -27,12 +27,14 @@ from dpmine.queries import (
     ChooseModel,
     ChooseSplit,
     Count,
+    CutRule,
     Histogram,
     Leaf,
     Moments,
     Multiway,
-    Offsets,
+    OffsetSums,
     Preview,
+    PrivateTree,
     Quantile,
     Query,
     Question,
@@ -54,6 +56,7 @@ from dpmine.results import (
     ChosenPoint,
     ChosenSplit,
     Estimate,
+    GrownTree,
     NoisyCount,
     NoisyHistogram,
     NoisyMoments,
@@ -350,41 +353,30 @@ class PrivateTable:
         away = per_row * (math.log(attribute.size) + math.log(20))
         return ChosenPoint(float(attribute.point(chosen)), fraction, away, Receipt.of(reply, 0))
 
-    def offsets_cells(
+    def offset_sums(
         self,
-        attributes: Sequence[str],
-        centres: Sequence[Sequence[int]],
-        radii: Sequence[Sequence[int]],
+        nearest: Nearest,
+        origins: Sequence[Sequence[int]],
+        radii: Sequence[int],
         *,
-        epsilon: Amounts,
-        weights: Sequence[int],
+        epsilon: Amount,
         request_key: str | None = None,
-    ) -> list[NoisyOffsets | None]:
-        """In each cell noisy sums of the rows' offsets from a centre, clipped to a radius, in grid places of each attribute.
-
-        `weights` share epsilon between the number of rows (first; 0: not asked) and the attributes. None where epsilon is 0.
-        """
-        question = Offsets(tuple(attributes), tuple(map(tuple, centres)), tuple(map(tuple, radii)), tuple(weights))
+    ) -> NoisyOffsets:
+        """For each cluster of the nearest centres the noisy sum of its rows' offsets from an origin, clipped to a radius."""
+        self._without_cells("offset_sums")
+        question = OffsetSums(nearest, tuple(map(tuple, origins)), tuple(radii))
         reply = self._executor.answer(self._query(question, epsilon), key=request_key)
-        found: list[NoisyOffsets | None] = []
-        for cell, numbers in enumerate(reply.answer.numbers):
-            if numbers is None:
-                found.append(None)
-                continue
-            count_share, *paid = question.shares(reply.answer.epsilon[cell])
-            widths = question.radii[cell] if len(question.radii) > 1 else question.radii[0]
-            scales = tuple(noise_scale(radius, share) for radius, share in zip(widths, paid, strict=True))
-            counted = bool(count_share.units)
-            found.append(
-                NoisyOffsets(
-                    numbers[0] if counted else None,
-                    numbers[1:] if counted else numbers,
-                    noise_scale(1, count_share) if counted else None,
-                    scales,
-                    Receipt.of(reply, cell),
-                )
-            )
-        return found
+        sums = np.array(reply.answer.numbers[0], dtype=np.int64).reshape(len(nearest.centres), len(nearest.attributes))
+        scales = tuple(noise_scale(radius, reply.answer.epsilon[0]) for radius in question.radii)
+        return NoisyOffsets(sums, scales, Receipt.of(reply, 0))
+
+    def private_tree(
+        self, rules: Sequence[CutRule], *, epsilon: Amount, deepest: int = 40, request_key: str | None = None
+    ) -> GrownTree:
+        """A tree of cuts that is finer where more rows are; which nodes are cut is all that is told."""
+        self._without_cells("private_tree")
+        reply = self._executor.answer(self._query(PrivateTree(tuple(rules), deepest), epsilon), key=request_key)
+        return GrownTree(reply.answer.numbers[0] or (), Receipt.of(reply, 0))
 
     def median(self, column: str, *, epsilon: Amount, request_key: str | None = None) -> ChosenPoint:
         """A grid point at or near the median, chosen privately."""

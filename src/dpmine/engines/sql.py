@@ -20,6 +20,7 @@ from dpmine.plans import (
     BandedSum,
     Branch,
     Cells,
+    ClippedSums,
     Enter,
     HashedPart,
     Holds,
@@ -82,6 +83,37 @@ class CountQuery:
         outer = outer.from_(inner.subquery("celled"))
         outer.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
         return outer, keys
+
+    def clipped_sums(self, cells: Cells, question: ClippedSums) -> exp.Select:
+        """`SELECT cluster, s0, s1, ...`: for each centre that has rows the sums of their clipped offsets."""
+        nearest = question.nearest
+        read = [nearest, *_keys_of(cells)]
+        source = self._with_models(self._with_parts(read), read)
+        rows = exp.select(exp.alias_(self._key(nearest), "cluster"))
+        for name in nearest.attributes:
+            rows = rows.select(exp.alias_(exp.column(self._columns[name]), self._columns[name]))
+        rows = rows.from_(source)
+        for step in cells.steps:
+            rows = rows.where(self._step(step))
+        offsets: dict[str, exp.Expression] = {}
+        for place, (name, scale) in enumerate(zip(nearest.attributes, nearest.scales, strict=True)):
+            origin = element(_array([origin[place] for origin in question.origins]), exp.column("cluster"))
+            position = _times(_big(exp.column(self._columns[name])), _int(scale))
+            offsets[f"o{place}"] = exp.paren(exp.Sub(this=position, expression=_big(origin)))
+        offsets["radius"] = _big(element(_array(list(question.radii)), exp.column("cluster")))
+        relation = _layer(rows.subquery("clustered"), offsets)
+        lengths = [exp.Abs(this=exp.column(f"o{place}")) for place in range(len(nearest.attributes))]
+        relation = _layer(relation, {"length": _sum_of(lengths)})
+        sums = []
+        for place in range(len(nearest.attributes)):
+            short = _times(_big(exp.Abs(this=exp.column(f"o{place}"))), exp.column("radius"))
+            clipped = _times(
+                exp.Sign(this=exp.column(f"o{place}")), exp.paren(exp.IntDiv(this=short, expression=exp.column("length")))
+            )
+            within = exp.LTE(this=exp.column("length"), expression=exp.column("radius"))
+            each = exp.Case().when(within, exp.column(f"o{place}")).else_(_big(clipped))
+            sums.append(exp.alias_(_big(exp.Sum(this=each)), f"s{place}"))
+        return exp.select("cluster", *sums).from_(relation).group_by("cluster")
 
     # -- rows -------------------------------------------------------------------------------------------------------
 

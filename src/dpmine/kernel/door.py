@@ -27,6 +27,7 @@ from dpmine.kernel.entropy import Entropy
 from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.noise import ExactNoise, Integers, NoiseSource, add_noise
 from dpmine.kernel.odometer import charge_of, root_node
+from dpmine.kernel.private_tree import decay_of, grow_private_tree
 from dpmine.kernel.replay import DATASET
 from dpmine.kernel.scores import (
     RankScore,
@@ -52,14 +53,16 @@ from dpmine.plans import (
     Cells,
     ClippedSums,
     Counts,
+    GrownCuts,
     Plan,
     PowerSums,
     RowKey,
+    RowRules,
     RowSplits,
     SparseCounts,
     Whole,
 )
-from dpmine.queries import Answer, Preview, Query, Reply, phantoms, shares, weighted_shares
+from dpmine.queries import Answer, Preview, Query, Reply, phantoms, shares
 from dpmine.resolution import CELLS_AT_ONCE, resolve
 from dpmine.schema import Schema
 from dpmine.values import canonical, from_text, value_hash
@@ -77,6 +80,10 @@ class Engine(Protocol):
 
     def occupied(self, cells: Cells, keys: tuple[RowKey, ...]) -> tuple[Integers, Integers]:
         """The numbers of the combinations (cell, key values) that hold rows, rising, and how many rows each holds."""
+        ...
+
+    def clipped_sums(self, cells: Cells, question: ClippedSums) -> Integers:
+        """For each centre the exact sums of its rows' clipped offsets, of shape [centres, attributes]."""
         ...
 
     def ready(self) -> None:
@@ -166,7 +173,9 @@ class Kernel:
         if isinstance(question, PowerSums):
             return Answer(self._noisy_sums(plan, question), epsilon, max(question.sensitivities))
         if isinstance(question, ClippedSums):
-            return Answer(self._clipped_sums(plan, question), epsilon, max(max(radii) for radii in question.radii))
+            return Answer((self._clipped_sums(plan, question),), epsilon, max(question.radii))
+        if isinstance(question, GrownCuts):
+            return Answer((self._grown_cuts(plan, question),), epsilon, 1)
         if isinstance(question, BestRank):
             return Answer(self._best_ranks(plan, question), epsilon, RankScore(*_order(question)).range)
         if isinstance(question, BestLabel):
@@ -230,28 +239,23 @@ class Kernel:
             numbers.append(tuple(noisy))
         return tuple(numbers)
 
-    def _clipped_sums(self, plan: Plan, question: ClippedSums) -> tuple[tuple[int, ...] | None, ...]:
-        """Exact counts and sums of clipped offsets for every cell, then noise for each number's own radius and share."""
-        cells = len(plan.units)
-        counts = self._engine.counts(plan.cells, [(key,) for key in question.keys])
-        exact_sums = np.zeros((cells, 1 + len(question.keys)), dtype=np.int64)
-        exact_sums[:, 0] = counts[0].sum(axis=1)
-        radii = np.ones((cells, 1 + len(question.keys)), dtype=np.int64)
-        radii[:, 1:] = question.radii
-        centres = np.broadcast_to(np.array(question.centres, dtype=np.int64), (cells, len(question.keys)))
-        for place, of_codes in enumerate(counts):
-            away = np.arange(of_codes.shape[1], dtype=np.int64) - centres[:, [place]]
-            limit = radii[:, [place + 1]]
-            exact_sums[:, place + 1] = np.sum(of_codes * np.clip(away, -limit, limit), axis=1)
-        units = np.array(plan.units, dtype=np.int64)
-        noisy = np.zeros_like(exact_sums)
-        for paid in np.unique(units[units > 0]).tolist():
-            for place, share in enumerate(weighted_shares(paid, question.weights)):
-                for radius in np.unique(radii[units == paid, place]).tolist() if share.units else ():
-                    here = (units == paid) & (radii[:, place] == radius)
-                    noisy[here, place] = add_noise(exact_sums[here, place], self._noise, noise_scale(radius, share))
-        first = 0 if question.weights[0] else 1
-        return tuple(tuple(row[first:]) if paid else None for row, paid in zip(noisy.tolist(), plan.units, strict=True))
+    def _clipped_sums(self, plan: Plan, question: ClippedSums) -> tuple[int, ...]:
+        """The sums of cluster after cluster, each with noise for its own radius: a row is in one cluster."""
+        exact_sums = self._engine.clipped_sums(plan.cells, question)
+        epsilon = Epsilon(plan.units[0])
+        noisy = [
+            add_noise(sums, self._noise, noise_scale(radius, epsilon))
+            for sums, radius in zip(exact_sums, question.radii, strict=True)
+        ]
+        return tuple(int(number) for sums in noisy for number in sums)
+
+    def _grown_cuts(self, plan: Plan, question: GrownCuts) -> tuple[int, ...]:
+        def counted(rules: RowRules | None) -> Integers:
+            (exact_counts,) = self._engine.counts(Cells(plan.cells.steps, rules), [()])
+            return exact_counts
+
+        root = grow_private_tree(counted, question.rules, question.deepest, self._noise, Epsilon(plan.units[0]))
+        return tuple(int(node.cut is not None) for node in root.nodes())
 
     def _best_ranks(self, plan: Plan, question: BestRank) -> tuple[tuple[int, ...] | None, ...]:
         (exact_counts,) = self._engine.counts(plan.cells, [(question.key,)])
@@ -387,7 +391,9 @@ def describe(plan: Plan) -> str:
         names = {(1,): "sum", (0, 1): "mean", (0, 1, 2): "variance"}
         return f"{names[question.powers]} of {_key_name(question.key)}" + where
     if isinstance(question, ClippedSums):
-        return "offsets of " + ", ".join(_key_name(key) for key in question.keys) + where
+        return f"sums of offsets from {len(question.radii)} centres" + where
+    if isinstance(question, GrownCuts):
+        return "private tree by " + ", ".join(rule.attribute for rule in question.rules) + where
     if isinstance(question, BestRank):
         return f"quantile {question.numerator}/{question.denominator} of {_key_name(question.key)}" + where
     if isinstance(question, BestModel):
@@ -422,7 +428,10 @@ def expected_error(plan: Plan) -> str:
     if isinstance(question, PowerSums):
         return _expected_error_of_sums(question, smallest)
     if isinstance(question, ClippedSums):
-        return _expected_error_of_offsets(question, smallest)
+        widths = sorted({noise_deviation(noise_scale(radius, smallest)) for radius in question.radii})
+        return f"Standard deviations of the noise of each sum, in positions: {widths[0]:.3g} to {widths[-1]:.3g}."
+    if isinstance(question, GrownCuts):
+        return f"Nodes with fewer than about {4 * decay_of(smallest)} rows a level are seldom split on purpose."
     if isinstance(question, BestRank):
         away = 2 * max(question.numerator, question.denominator - question.numerator) / question.denominator
         loss = away / float(smallest) * (math.log(question.key.size) + math.log(20))
@@ -439,16 +448,6 @@ def expected_error(plan: Plan) -> str:
     range_in_units = score.range(question.calibration) / score.unit
     loss = range_in_units / float(smallest) * (math.log(candidates) + math.log(20))
     return f"In 95 % of the cases the choice is at most {loss:.3g} {scope} below the best."
-
-
-def _expected_error_of_offsets(question: ClippedSums, epsilon: Epsilon) -> str:
-    parts = []
-    widest = [1, *(max(column) for column in zip(*question.radii, strict=True))]
-    names = ["count", *(_key_name(key) for key in question.keys)]
-    for name, radius, share in zip(names, widest, weighted_shares(epsilon.units, question.weights), strict=True):
-        if share.units:
-            parts.append(f"{name} {noise_deviation(noise_scale(radius, share)):.3g}")
-    return f"Standard deviations of the noise, in rows and grid places, at the widest radius: {', '.join(parts)}."
 
 
 def _expected_error_of_sums(question: PowerSums, epsilon: Epsilon) -> str:
