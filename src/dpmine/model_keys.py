@@ -23,6 +23,7 @@ MOST_BANDS = 4_096
 MOST_CENTRES = 1_000
 MOST_DIMENSIONS = 32
 LARGEST_POSITION = 2**23  # sums of 32 products of two positions, doubled, are exact in doubles
+LARGEST_DISTANCE = MOST_DIMENSIONS * LARGEST_POSITION**2  # squared: 2^51
 
 
 class ScoreTree:
@@ -114,11 +115,37 @@ class Nearest(Key):
             raise ExpressionError(f"A centre's positions are whole numbers from 0 to {LARGEST_POSITION}.")
 
     def labels(self, schema: Schema) -> tuple[str, ...]:
-        return tuple(f"cluster {number + 1}" for number in range(len(self.centres)))
+        return tuple(f"cluster {number}" for number in range(len(self.centres)))
 
     @property
     def title(self) -> str:
         return "cluster"
+
+
+@value("nearest-bands")
+class NearestBands(Key):
+    """The squared distance to the nearest centre, in positions squared, cut at rising edges; a band holds its lower edge.
+
+    A noisy histogram by it tells, up to the width of the bands, how close the rows lie to their centres.
+    """
+
+    nearest: Nearest
+    edges: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.edges) >= MOST_BANDS or any(type(edge) is not int for edge in self.edges):
+            raise ExpressionError(f"A distance has at most {MOST_BANDS} bands, with whole numbers as edges.")
+        if not self.edges or any(low >= high for low, high in itertools.pairwise(self.edges)):
+            raise ExpressionError("Bands of a distance need edges that rise.")
+        if not 0 <= self.edges[0] <= self.edges[-1] <= LARGEST_DISTANCE:
+            raise ExpressionError(f"Edges of a squared distance lie between 0 and {LARGEST_DISTANCE}.")
+
+    def labels(self, schema: Schema) -> tuple[str, ...]:
+        return tuple(f"band {number + 1}" for number in range(len(self.edges) + 1))
+
+    @property
+    def title(self) -> str:
+        return "distance"
 
 
 def score_leaves(tree: ScoreTree) -> Iterator[ScoreLeaf]:

@@ -130,6 +130,15 @@ class NearestCentre(RowKey):
     size: int
 
 
+@value("banded-distance")
+class BandedDistance(RowKey):
+    """The band of the squared distance to the nearest centre: how many of the rising edges are at or below it."""
+
+    nearest: NearestCentre
+    edges: tuple[int, ...]
+    size: int
+
+
 # -- resolved cells ----------------------------------------------------------------------------------------------------
 
 

@@ -287,6 +287,10 @@ class CutRule:
     cuts: tuple[int, ...]
     inside: int
 
+    def __post_init__(self) -> None:
+        if {type(number) for number in (*self.edges, *self.scores, *self.cuts, self.inside)} != {int}:
+            raise RequestError(f"Edges, scores and cuts of {self.attribute!r} are whole numbers.")
+
 
 @value("private-tree")
 class PrivateTree(Question):

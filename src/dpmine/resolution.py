@@ -27,10 +27,20 @@ from dpmine.expressions import (
     Test,
     list_attribute,
 )
-from dpmine.model_keys import LARGEST_POSITION, Nearest, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
+from dpmine.model_keys import (
+    LARGEST_POSITION,
+    Nearest,
+    NearestBands,
+    Predicted,
+    ScoreBands,
+    ScoreLeaf,
+    ScoreSplit,
+    ScoreTree,
+)
 from dpmine.plans import (
     All,
     Any_,
+    BandedDistance,
     BandedSum,
     BestLabel,
     BestModel,
@@ -373,6 +383,8 @@ def resolve_key(key: Key, schema: Schema) -> RowKey:
         return BandedSum(trees, key.edges, len(key.edges) + 1)
     if isinstance(key, Nearest):
         return _nearest(key, schema)
+    if isinstance(key, NearestBands):
+        return BandedDistance(_nearest(key.nearest, schema), key.edges, len(key.edges) + 1)
     assert isinstance(key, Part)
     return HashedPart(key.salt, key.weights, len(key.weights))
 

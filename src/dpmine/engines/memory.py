@@ -21,6 +21,7 @@ from dpmine.engines.hashing import row_parts
 from dpmine.plans import (
     All,
     Any_,
+    BandedDistance,
     BandedSum,
     Branch,
     Cells,
@@ -163,6 +164,8 @@ class MemoryEngine:
             return _ModelColumn(key, {split: self._column(split) for split in _splits_of(key.trees)})
         if isinstance(key, NearestCentre):
             return _NearestColumn(key, [self._table.columns[name] for name in key.attributes])
+        if isinstance(key, BandedDistance):
+            return _DistanceColumn(key, [self._table.columns[name] for name in key.nearest.attributes])
         assert isinstance(key, HashedPart)
         return _Column(self._parts(key), None)
 
@@ -331,24 +334,53 @@ class _ModelColumn:
 class _NearestColumn:
     """The nearest centre of each row, by the part of the squared distance that differs between centres.
 
-    Doubles hold it exactly: products of positions are below 2^46, sums of 32 of them doubled below 2^53.
+    Doubles hold it exactly: products of positions are at most 2^46, sums of 32 of them doubled at most 2^52. All parts of a
+    sum are whole numbers within +-2^52, so its order does not matter.
     """
 
     key: NearestCentre
     columns: Sequence[NDArray[np.unsignedinteger]]
 
     def values(self, rows: slice) -> NDArray[np.unsignedinteger]:
-        centres = np.array(self.key.centres, dtype=np.float64)
-        lengths = np.sum(centres * centres, axis=1)
         found = np.empty(rows.stop - rows.start, dtype=smallest_type(self.key.size))
-        for start in range(rows.start, rows.stop, NEAREST_AT_ONCE):
-            part = slice(start, min(start + NEAREST_AT_ONCE, rows.stop))
-            scaled = [
-                codes[part].astype(np.float64) * scale for codes, scale in zip(self.columns, self.key.scales, strict=True)
-            ]
-            distances = lengths - 2 * (np.stack(scaled, axis=1) @ centres.T)
-            found[part.start - rows.start : part.stop - rows.start] = np.argmin(distances, axis=1)
+        for part, _, distances in _to_centres(self.key, self.columns, rows):
+            found[part] = np.argmin(distances, axis=1)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class _DistanceColumn:
+    """The band of each row's squared distance to its nearest centre.
+
+    Doubles hold it exactly. Positions x and c of row and centre lie in 0 .. 2^23, so a square is at most 2^46 and a sum of
+    at most 32 of them at most 2^51: |x|^2 is exact. What `_to_centres` gives is exact (above); it is |x - c|^2 - |x|^2, and
+    |x - c|^2 is at most 2^51 too, since no coordinate differs by more than 2^23. So their sum is exact: it is a whole
+    number below 2^53 of two such. Edges are at most 2^51, so doubles hold them as well.
+    """
+
+    key: BandedDistance
+    columns: Sequence[NDArray[np.unsignedinteger]]
+
+    def values(self, rows: slice) -> NDArray[np.unsignedinteger]:
+        edges = np.array(self.key.edges, dtype=np.float64)
+        found = np.empty(rows.stop - rows.start, dtype=smallest_type(self.key.size))
+        for part, positions, distances in _to_centres(self.key.nearest, self.columns, rows):
+            squared = np.sum(positions * positions, axis=1) + distances.min(axis=1)
+            found[part] = np.searchsorted(edges, squared, side="right")
+        return found
+
+
+def _to_centres(
+    key: NearestCentre, columns: Sequence[NDArray[np.unsignedinteger]], rows: slice
+) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
+    """Some rows at a time: their places in the chunk, positions x, and |c|^2 - 2 x c for every centre c."""
+    centres = np.array(key.centres, dtype=np.float64)
+    lengths = np.sum(centres * centres, axis=1)
+    for start in range(rows.start, rows.stop, NEAREST_AT_ONCE):
+        part = slice(start, min(start + NEAREST_AT_ONCE, rows.stop))
+        scaled = [codes[part].astype(np.float64) * scale for codes, scale in zip(columns, key.scales, strict=True)]
+        positions = np.stack(scaled, axis=1)
+        yield slice(part.start - rows.start, part.stop - rows.start), positions, lengths - 2 * (positions @ centres.T)
 
 
 def _add_scores(

@@ -17,6 +17,7 @@ from dpmine.engines.persons import SALT as PERSONS
 from dpmine.plans import (
     All,
     Any_,
+    BandedDistance,
     BandedSum,
     Branch,
     Cells,
@@ -58,6 +59,7 @@ class CountQuery:
         self._hashes: dict[str, str] = {}
         self._sums: dict[RowKey, list[str]] = {}
         self._best: dict[RowKey, str] = {}
+        self._distances: dict[NearestCentre, str] = {}
 
     def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> tuple[exp.Select, list[RowKey]]:
         """`SELECT cell, k0, k1, ..., count(*)` by grouping sets, and the key behind each k."""
@@ -136,7 +138,8 @@ class CountQuery:
         case = exp.Case(this=exp.paren(key))
         for label, child in enumerate(rules.children):
             leaf = self._cell(child, first)
-            case = case.when(_int(label), leaf) if label < len(rules.children) - 1 else case.else_(leaf)
+            last = label == len(rules.children) - 1
+            case = case.else_(leaf, copy=False) if last else case.when(_int(label), leaf, copy=False)
             first += count_leaves(child)
         return case
 
@@ -149,6 +152,8 @@ class CountQuery:
             return _place_of(self._best[key], self._sums[key])
         if isinstance(key, BandedSum):
             return _band(exp.column(self._sums[key][0]), key.edges)
+        if isinstance(key, BandedDistance):
+            return _band(exp.column(self._distances[key.nearest]), key.edges)
         assert isinstance(key, HashedPart)
         return self._part(key)
 
@@ -173,7 +178,8 @@ class CountQuery:
 
         In layers, and with cases that are not copied as they grow: the text stays as long as the model, not its square.
         """
-        models = list({key: None for key in keys if isinstance(key, (LargestSum, BandedSum, NearestCentre))})
+        banded = [key.nearest for key in keys if isinstance(key, BandedDistance)]
+        models = list({key: None for key in (*keys, *banded) if isinstance(key, (LargestSum, BandedSum, NearestCentre))})
         leaves: dict[str, exp.Expression] = {}
         sums: dict[str, exp.Expression] = {}
         best: dict[str, exp.Expression] = {}
@@ -196,7 +202,10 @@ class CountQuery:
         if not models:
             return relation
         summed = _layer(_layer(relation, leaves) if leaves else relation, sums)
-        return _layer(summed, best) if best else summed
+        with_best = _layer(summed, best) if best else summed
+        self._distances = {nearest: f"d{number}" for number, nearest in enumerate(dict.fromkeys(banded))}
+        distances = {name: self._squared_distance(nearest) for nearest, name in self._distances.items()}
+        return _layer(with_best, distances) if distances else with_best
 
     def _nearness(self, key: NearestCentre) -> Iterator[exp.Expression]:
         """For each centre the part of minus the squared distance that differs between centres, in whole numbers."""
@@ -205,6 +214,15 @@ class CountQuery:
             for name, scale, place in zip(key.attributes, key.scales, centre, strict=True):
                 nearness = _add(nearness, _times(_big(exp.column(self._columns[name])), _int(2 * scale * place)))
             yield nearness
+
+    def _squared_distance(self, key: NearestCentre) -> exp.Expression:
+        """To the nearest centre: |x|^2 less the largest nearness, which is |x|^2 - |x - c|^2."""
+        positions = [
+            _times(_big(exp.column(self._columns[name])), _int(scale))
+            for name, scale in zip(key.attributes, key.scales, strict=True)
+        ]
+        squares = _sum_of([_times(position, position.copy()) for position in positions])
+        return exp.paren(exp.Sub(this=squares, expression=exp.column(self._best[key])))
 
     def _leaf(self, tree: RowScores, first: int) -> exp.Expression:
         """The number of the row's leaf in a model's tree, counted from `first`."""
@@ -326,6 +344,8 @@ def _largest(names: Sequence[str]) -> exp.Expression:
 
 def _place_of(best: str, sums: Sequence[str]) -> exp.Expression:
     """The place of the largest sum; of equal ones the first."""
+    if len(sums) == 1:
+        return _int(0)
     case = exp.Case(this=exp.column(best))
     for place, name in enumerate(sums[:-1]):
         case = case.when(exp.column(name), _int(place), copy=False)

@@ -57,10 +57,10 @@ def grow_private_tree(
         leaves = {id(leaf): place for place, leaf in enumerate(root.leaves())}
         exact_counts = counted(root.row_rules(rules))
         biased = np.maximum(exact_counts[[leaves[id(node)] for node in level]] - depth * decay, -decay)
-        noisy = biased + noise.discrete_laplace(scale, len(level))
+        above = noise.discrete_laplace(scale, len(level)) > -biased  # no sum that could wrap
         below: list[CutNode] = []
-        for node, number in zip(level, noisy.tolist(), strict=True):
-            cut = cut_of(node.box, rules) if number > 0 else None
+        for node, goes_on in zip(level, above.tolist(), strict=True):
+            cut = cut_of(node.box, rules) if goes_on else None
             if cut is not None and nodes + 2 <= MOST_PRIVATE_NODES:  # which follows from answers alone
                 below.extend(node.split(cut))
                 nodes += 2

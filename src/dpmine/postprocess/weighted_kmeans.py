@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.public_random import public_generator
+from dpmine.public_random import PublicGenerator, public_generator
 
 Points = NDArray[np.float64]
 Weights = NDArray[np.float64]
@@ -53,7 +53,7 @@ def weighted_kmeans(points: Points, weights: Weights, k: int, *, seed: int | Non
 
 
 class _Search:
-    def __init__(self, points: Points, weights: Weights, k: int, random: np.random.Generator) -> None:
+    def __init__(self, points: Points, weights: Weights, k: int, random: PublicGenerator) -> None:
         self.points, self.weights, self.k, self.random = points, weights, k, random
         self.lengths = np.sum(points * points, axis=1)
 
@@ -94,7 +94,7 @@ class _Search:
             for place in range(centres.shape[1]):
                 sums = np.bincount(labels, self.weights * self.points[:, place], self.k)
                 np.divide(sums, masses, out=moved[:, place], where=masses > 0)
-            if np.allclose(moved, centres, rtol=0, atol=1e-12):
+            if np.abs(moved - centres).max() <= 1e-12:
                 break
             centres = moved
         _, distances = self.nearest(centres)
@@ -112,13 +112,14 @@ class _Search:
         block = max(BLOCK // self.k, 1)
         for start in range(0, len(self.points), block):
             part = slice(start, start + block)
-            away = np.sum(centres * centres, axis=1) - 2 * (self.points[part] @ centres.T) + self.lengths[part, None]
+            away = self.points[part] @ (-2 * centres.T)
+            away += np.sum(centres * centres, axis=1)  # what differs between centres; the rest is added to the least
             labels[part] = np.argmin(away, axis=1)
             rows = np.arange(len(away))
-            first[part] = np.maximum(away[rows, labels[part]], 0)
+            first[part] = np.maximum(away[rows, labels[part]] + self.lengths[part], 0)
             if second:
                 away[rows, labels[part]] = np.inf
-                other[part] = np.maximum(away.min(axis=1), 0)
+                other[part] = np.maximum(away.min(axis=1) + self.lengths[part], 0)
         return labels, first, other
 
     def swapped(self, centres: Points, *, anywhere: bool) -> Points:

@@ -18,7 +18,7 @@ from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.intervals import noise_deviation, noise_scale
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
-from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters
+from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters, check_seed
 from dpmine.mining.clustering.space import Points, Space
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.mining.trees.classifier import off_by
@@ -96,6 +96,7 @@ class DPLloyd(ClusterEstimator):
         return float((4 * dimensions * TYPICAL**2) ** (1 / 3))
 
     def _check(self) -> None:
+        check_seed(self.seed)
         check_clusters(self.n_clusters)
         if self.iterations != AUTO:
             check_number("iterations", self.iterations, 1, MOST_ITERATIONS, whole=True)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
-from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters
+from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters, check_seed
 from dpmine.mining.clustering.lloyd import nearest_of, refined
 from dpmine.mining.clustering.space import Points, Space
 from dpmine.mining.clustering.synopsis import Synopsis, grid_synopsis, tree_synopsis
@@ -118,6 +118,7 @@ class KMeans(ClusterEstimator):
         return BudgetPlan(f"KMeans ({self.method_for(space)})", self.budget, steps, facts.rows_per_unit)
 
     def _check(self, space: Space) -> None:
+        check_seed(self.seed)
         if self.n_clusters != AUTO:
             check_clusters(self.n_clusters)
         check_number("max_clusters", self.max_clusters, 3, 100, whole=True)
@@ -162,4 +163,4 @@ def elbow(clusterings: Sequence[Clustering]) -> int:
     found = np.array([clustering.cost for clustering in clusterings])
     costs = np.log(np.maximum(found, 1e-12 * found.max() + 1e-300))
     bends = costs[:-2] - 2 * costs[1:-1] + costs[2:]
-    return int(np.argmax(bends[1:])) + 3 if len(bends) > 1 else 2
+    return int(np.argmax(bends)) + 2

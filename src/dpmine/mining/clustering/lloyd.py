@@ -36,7 +36,7 @@ def refined(private: PrivateTable, space: Space, centres: Points, synopsis: Syno
     means = answer.sums / np.maximum(sizes, 1)[:, None]
     noise = np.array([noise_deviation(scale) for scale in answer.scales]) / np.maximum(sizes, 1)
     seen = np.sum(means**2, axis=1)
-    kept = np.maximum(1 - space.dimensions * noise**2 / np.maximum(seen, 1e-300), 0)  # James and Stein
+    kept = np.maximum(seen - space.dimensions * noise**2, 0) / np.maximum(seen, 1e-300)  # James and Stein
     moved = np.where((sizes > 0)[:, None], origins + means * kept[:, None], origins)
     return np.clip(moved, 0, space.extents)
 

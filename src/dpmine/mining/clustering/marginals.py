@@ -18,6 +18,7 @@ from dpmine.tables import PrivateTable
 
 BINS = 32  # of each attribute
 FLOOR = 0.05  # deviations of noise that a bin counts at least when cuts are weighed
+LEAST = 1e-3  # rows that it counts in any case, so that no interval is without mass where there is hardly any noise
 SEEN = 2.0  # deviations of noise above which a bin says where rows are
 LEAST_ENTROPY = 0.02  # bits: no cut is divided by less
 
@@ -46,7 +47,7 @@ class Marginals:
             noisy, deviation = counted.counts.astype(np.float64), counted.standard_deviation
             clear = np.where(noisy > SEEN * deviation, noisy, 0)
             edges.append(starts)
-            weighed.append(_running(np.maximum(noisy, FLOOR * deviation), starts, attribute.size, scale))
+            weighed.append(_running(np.maximum(noisy, max(FLOOR * deviation, LEAST)), starts, attribute.size, scale))
             seen.append(_running(clear if clear.sum() > 0 else np.ones(len(starts)), starts, attribute.size, scale))
         return cls(space, tuple(edges), tuple(weighed), tuple(seen))
 

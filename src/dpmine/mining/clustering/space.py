@@ -31,20 +31,22 @@ class Space:
             raise RequestError(f"scaling must be one of {', '.join(SCALINGS)}. Got {scaling!r} instead.")
         numeric = [a.name for a in schema.attributes if isinstance(a, Numeric) and a.size > 1]
         chosen = numeric if names is None else list(names)
-        attributes = [schema.single(name) for name in chosen]
-        if not attributes:
-            raise RequestError("The schema has no numeric attribute to cluster by.")
-        if len(set(chosen)) < len(chosen) or len(chosen) > MOST_DIMENSIONS:
-            raise RequestError(f"Name 1 to {MOST_DIMENSIONS} different attributes to cluster by.")
-        found: list[Numeric] = []
-        for attribute in attributes:
-            if not isinstance(attribute, Numeric) or attribute.size < 2:
-                raise RequestError(f"{attribute.name!r} is not numeric (or has one value), so nothing is near or far in it.")
-            found.append(attribute)
+        found = _numeric(schema, chosen)
         steps = [float(a.step) if scaling == "none" else 1 / (a.size - 1) for a in found]
         longest = max(step * (a.size - 1) for step, a in zip(steps, found, strict=True))
         scales = tuple(max(int(step / longest * LARGEST_POSITION), 1) for step in steps)
-        return cls(tuple(found), scales)
+        return cls(found, scales)
+
+    @classmethod
+    def read(cls, schema: Schema, names: Sequence[str], scales: Sequence[int]) -> Space:
+        """The space of a saved model."""
+        found = _numeric(schema, names)
+        if len(scales) != len(found) or any(type(scale) is not int or scale < 1 for scale in scales):
+            raise RequestError("The model needs a scale for each of its attributes, a positive whole number.")
+        space = cls(found, tuple(scales))
+        if max((a.size - 1) * scale for a, scale in zip(found, scales, strict=True)) > LARGEST_POSITION:
+            raise RequestError("The model's scales are impossible.")
+        return space
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,3 +78,18 @@ class Space:
         """Encoded rows as positions."""
         scaled = [column.astype(np.float64) * scale for column, scale in zip(codes, self.scales, strict=True)]
         return np.stack(scaled, axis=1)
+
+
+def _numeric(schema: Schema, names: Sequence[str]) -> tuple[Numeric, ...]:
+    """The named attributes, in which something can be near or far."""
+    attributes = [schema.single(name) for name in names]
+    if not attributes:
+        raise RequestError("The schema has no numeric attribute to cluster by.")
+    if len(set(names)) < len(names) or len(names) > MOST_DIMENSIONS:
+        raise RequestError(f"Name 1 to {MOST_DIMENSIONS} different attributes to cluster by.")
+    found: list[Numeric] = []
+    for attribute in attributes:
+        if not isinstance(attribute, Numeric) or attribute.size < 2:
+            raise RequestError(f"{attribute.name!r} is not numeric (or has one value), so nothing is near or far in it.")
+        found.append(attribute)
+    return tuple(found)

@@ -36,13 +36,20 @@ DEEPEST = 40
 class Synopsis:
     """Weighted points that stand for the rows, and half the extent of the cell that each stands for, in positions.
 
-    grid  for a grid the number of cells along each axis, else None
+    grid   for a grid the number of cells along each axis, else None
+    lower  the lower corners of the cells where points are not in their middles, else None
     """
 
     points: Points
     weights: Weights
     half: Points
     grid: tuple[int, ...] | None = None
+    lower: Points | None = None
+
+    @property
+    def corners(self) -> Points:
+        """The lower corners of the cells."""
+        return self.points - self.half if self.lower is None else self.lower
 
 
 # -- a grid ------------------------------------------------------------------------------------------------------------
@@ -144,8 +151,9 @@ def tree_synopsis(
     noisy = np.array([0 if count is None else int(count) for count in counted], dtype=np.float64)
     weights = np.where(noisy > noise_deviation(noise_scale(1, counts)), noisy, 0)
     points = np.array([known.middle(leaf.box.lows, leaf.box.highs) for leaf in leaves])
-    spans = np.array([leaf.box.highs for leaf in leaves]) - np.array([leaf.box.lows for leaf in leaves])
-    return Synopsis(points, weights, spans * np.array(space.scales) / 2)
+    lows, highs = (np.array([getattr(leaf.box, side) for leaf in leaves]) for side in ("lows", "highs"))
+    scales = np.array(space.scales)
+    return Synopsis(points, weights, (highs - lows) * scales / 2, lower=(lows - 0.5) * scales)
 
 
 def _rules(node: CutNode, space: Space) -> Rules:
