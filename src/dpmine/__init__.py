@@ -18,6 +18,8 @@ from dpmine.errors import (
 )
 from dpmine.expression_text import parse_key, parse_predicate
 from dpmine.expressions import col
+from dpmine.mining.clustering.dplloyd import DPLloyd
+from dpmine.mining.clustering.kmeans import KMeans
 from dpmine.mining.forests import GreedyForest, RandomForest
 from dpmine.mining.saving import load
 from dpmine.mining.selection import select_model
@@ -40,6 +42,7 @@ __all__ = [
     "AuditResult",
     "BudgetError",
     "ContingencyTable",
+    "DPLloyd",
     "DataError",
     "DataSet",
     "DiffGen",
@@ -51,6 +54,7 @@ __all__ = [
     "ExpressionError",
     "GreedyForest",
     "ItemList",
+    "KMeans",
     "Leaf",
     "LedgerError",
     "LedgerTampered",

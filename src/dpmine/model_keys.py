@@ -20,6 +20,10 @@ DEEPEST_TREE = 40  # JSON nests two levels a node
 LARGEST_SCORE = 10**9  # times MOST_TREES stays far inside 64 bits
 MOST_CLASSES = 1_000  # an engine holds a sum for each class and row at hand
 MOST_BANDS = 4_096
+MOST_CENTRES = 1_000
+MOST_DIMENSIONS = 32
+LARGEST_POSITION = 2**23  # sums of 32 products of two positions, doubled, are exact in doubles
+LARGEST_DISTANCE = MOST_DIMENSIONS * LARGEST_POSITION**2  # squared: 2^51
 
 
 class ScoreTree:
@@ -84,6 +88,64 @@ class ScoreBands(Key):
     @property
     def title(self) -> str:
         return "score"
+
+
+@value("nearest")
+class Nearest(Key):
+    """The nearest of some centres; of equally near ones the first.
+
+    The position of a row in an attribute is its code times the attribute's scale, a whole number, and so are the centres'
+    positions: distances are whole numbers, and every engine finds the same centre, to the last bit.
+    """
+
+    attributes: tuple[str, ...]
+    scales: tuple[int, ...]
+    centres: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        dimensions = len(self.attributes)
+        if not 1 <= dimensions <= MOST_DIMENSIONS or len(set(self.attributes)) < dimensions:
+            raise ExpressionError(f"Centres lie in 1 to {MOST_DIMENSIONS} different attributes.")
+        if len(self.scales) != dimensions or any(type(scale) is not int or scale < 1 for scale in self.scales):
+            raise ExpressionError("Every attribute needs a scale, a positive whole number.")
+        if not 1 <= len(self.centres) <= MOST_CENTRES or any(len(centre) != dimensions for centre in self.centres):
+            raise ExpressionError(f"There are 1 to {MOST_CENTRES} centres, each with a position in every attribute.")
+        places = [place for centre in self.centres for place in centre]
+        if any(type(place) is not int or not 0 <= place <= LARGEST_POSITION for place in places):
+            raise ExpressionError(f"A centre's positions are whole numbers from 0 to {LARGEST_POSITION}.")
+
+    def labels(self, schema: Schema) -> tuple[str, ...]:
+        return tuple(f"cluster {number}" for number in range(len(self.centres)))
+
+    @property
+    def title(self) -> str:
+        return "cluster"
+
+
+@value("nearest-bands")
+class NearestBands(Key):
+    """The squared distance to the nearest centre, in positions squared, cut at rising edges; a band holds its lower edge.
+
+    A noisy histogram by it tells, up to the width of the bands, how close the rows lie to their centres.
+    """
+
+    nearest: Nearest
+    edges: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.edges) >= MOST_BANDS or any(type(edge) is not int for edge in self.edges):
+            raise ExpressionError(f"A distance has at most {MOST_BANDS} bands, with whole numbers as edges.")
+        if not self.edges or any(low >= high for low, high in itertools.pairwise(self.edges)):
+            raise ExpressionError("Bands of a distance need edges that rise.")
+        if not 0 <= self.edges[0] <= self.edges[-1] <= LARGEST_DISTANCE:
+            raise ExpressionError(f"Edges of a squared distance lie between 0 and {LARGEST_DISTANCE}.")
+
+    def labels(self, schema: Schema) -> tuple[str, ...]:
+        return tuple(f"band {number + 1}" for number in range(len(self.edges) + 1))
+
+    @property
+    def title(self) -> str:
+        return "distance"
 
 
 def score_leaves(tree: ScoreTree) -> Iterator[ScoreLeaf]:

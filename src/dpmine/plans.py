@@ -124,6 +124,25 @@ class BandedSum(RowKey):
     size: int
 
 
+@value("nearest-centre")
+class NearestCentre(RowKey):
+    """The number of the nearest centre, by squared distance of code times scale; of equally near ones the first."""
+
+    attributes: tuple[str, ...]
+    scales: tuple[int, ...]
+    centres: tuple[tuple[int, ...], ...]
+    size: int
+
+
+@value("banded-distance")
+class BandedDistance(RowKey):
+    """The band of the squared distance to the nearest centre: how many of the rising edges are at or below it."""
+
+    nearest: NearestCentre
+    edges: tuple[int, ...]
+    size: int
+
+
 # -- resolved cells ----------------------------------------------------------------------------------------------------
 
 
@@ -162,6 +181,18 @@ class Cells:
 
 def count_leaves(rules: RowRules | None) -> int:
     return sum(map(count_leaves, rules.children)) if isinstance(rules, Branch) else 1
+
+
+@value("row-cuts")
+class RowCuts:
+    """Where an attribute would be cut, for every interval: as `dpmine.queries.CutRule`."""
+
+    attribute: str
+    size: int
+    edges: tuple[int, ...]
+    scores: tuple[int, ...]
+    cuts: tuple[int, ...]
+    inside: int
 
 
 # -- resolved questions ------------------------------------------------------------------------------------------------
@@ -203,6 +234,23 @@ class PowerSums(RowQuestion):
     step: int
     powers: tuple[int, ...]
     sensitivities: tuple[int, ...]
+
+
+@value("clipped-sums")
+class ClippedSums(RowQuestion):
+    """For each centre the sum of its rows' positions less its origin, shortened to its radius (in L1)."""
+
+    nearest: NearestCentre
+    origins: tuple[tuple[int, ...], ...]
+    radii: tuple[int, ...]
+
+
+@value("grown-cuts")
+class GrownCuts(RowQuestion):
+    """Which nodes of a tree of cuts are split: see `dpmine.private_trees`."""
+
+    rules: tuple[RowCuts, ...]
+    deepest: int
 
 
 @value("best-rank")

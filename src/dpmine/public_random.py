@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+PublicGenerator = np.random.Generator
 
-def public_generator(seed: int | None) -> np.random.Generator:
+
+def public_generator(seed: int | None) -> PublicGenerator:
     """A generator; the same seed gives the same choices, None gives others each time."""
     return np.random.default_rng(seed)

@@ -17,7 +17,7 @@ from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Bins, Group, Groups, Key, Predicate
 from dpmine.intervals import noise_scale
-from dpmine.model_keys import Predicted
+from dpmine.model_keys import LARGEST_POSITION, MOST_DIMENSIONS, Nearest, Predicted
 from dpmine.schema import MOST_ROWS, Nominal, Numeric, Schema
 from dpmine.values import value
 
@@ -37,6 +37,9 @@ MOST_CANDIDATES = 200_000  # in a cell
 MOST_DIFFERENT_EPSILONS = 1_000
 MOST_BONUS = MOST_ROWS  # of staying: no gain is larger
 MOST_MODELS = 1_000  # in one choice
+DEEPEST_PRIVATE_TREE = 60
+LARGEST_CUT_SCORE = 2**40  # times the square of 4,096 codes stays inside 64 bits
+MOST_PRIVATE_NODES = 65_535  # of a private tree, counted level by level: 32,768 leaves
 MECHANISMS = ("exponential", "permute-and-flip")
 CALIBRATIONS = ("monotone", "generic")
 SPLIT_SCORES = ("max", "gini", "infogain", "mixed", "gain", "gini-gain", "infogain-per-row")
@@ -239,6 +242,75 @@ class ValueGrid:
 def shares(units: int, parts: int) -> tuple[int, ...]:
     """Whole units as evenly as possible, adding up exactly."""
     return tuple(units // parts + (place < units % parts) for place in range(parts))
+
+
+@value("offset-sums")
+class OffsetSums(Question):
+    """For each cluster the sum of its rows' offsets from an origin, clipped, with discrete Laplace noise.
+
+    Clusters are those of the nearest centres. An offset is the row's position less the cluster's origin, attribute by
+    attribute; if the absolute values add up to more than the cluster's radius, it is shortened to that, each part rounded
+    towards 0. So a row changes the sums of one cluster, by at most its radius in all: L1 sensitivity.
+    """
+
+    nearest: Nearest
+    origins: tuple[tuple[int, ...], ...]
+    radii: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        clusters, dimensions = len(self.nearest.centres), len(self.nearest.attributes)
+        if len(self.origins) != clusters or any(len(origin) != dimensions for origin in self.origins):
+            raise RequestError("Every cluster needs an origin, with a position in every attribute.")
+        if any(type(place) is not int or abs(place) > LARGEST_POSITION for origin in self.origins for place in origin):
+            raise RequestError(f"An origin's positions are whole numbers within +-{LARGEST_POSITION}.")
+        largest = LARGEST_POSITION * MOST_DIMENSIONS
+        if len(self.radii) != clusters or any(
+            type(radius) is not int or not 1 <= radius <= largest for radius in self.radii
+        ):
+            raise RequestError(f"Every cluster needs a radius, a whole number from 1 to {largest}.")
+
+
+@value("cut-rule")
+class CutRule:
+    """Where a private tree would cut an attribute, for every interval of it: public numbers, fixed beforehand.
+
+    edges   the first codes of bins that divide the attribute's codes
+    scores  for each run of bins, from bin i to before bin j, how much cutting it is worth, in the order (0, 1), (0, 2), ...,
+            (1, 2), ...; a run of one bin has no score here
+    cuts    for each run the bin before which it is cut
+    inside  what cutting two codes inside one bin apart is worth; an interval of w codes is worth w^2 times that, and is cut
+            in the middle
+    """
+
+    attribute: str
+    edges: tuple[int, ...]
+    scores: tuple[int, ...]
+    cuts: tuple[int, ...]
+    inside: int
+
+    def __post_init__(self) -> None:
+        if {type(number) for number in (*self.edges, *self.scores, *self.cuts, self.inside)} != {int}:
+            raise RequestError(f"Edges, scores and cuts of {self.attribute!r} are whole numbers.")
+
+
+@value("private-tree")
+class PrivateTree(Question):
+    """Which nodes of a tree of cuts are split further, where many rows are: the structure alone, no counts.
+
+    A node goes on where its rows, less a public amount for each level above it, exceed a threshold by noisy comparison
+    (PrivTree). Where a node is cut follows from the rules: in the attribute whose interval is worth most. One price for the
+    whole tree, however deep it grows.
+    """
+
+    rules: tuple[CutRule, ...]
+    deepest: int
+
+    def __post_init__(self) -> None:
+        names = [rule.attribute for rule in self.rules]
+        if not 1 <= len(names) <= MOST_DIMENSIONS or len(set(names)) < len(names):
+            raise RequestError(f"A private tree cuts 1 to {MOST_DIMENSIONS} different attributes.")
+        if type(self.deepest) is not int or not 1 <= self.deepest <= DEEPEST_PRIVATE_TREE:
+            raise RequestError(f"A private tree has 1 to {DEEPEST_PRIVATE_TREE} levels.")
 
 
 @value("quantile")

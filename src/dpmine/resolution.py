@@ -7,6 +7,7 @@ same cells and question (`age >= 40`, `age > 39`) resolve alike, so the second i
 from __future__ import annotations
 
 import bisect
+import itertools
 
 from dpmine.epsilon import UNITS, Epsilon
 from dpmine.errors import ExpressionError, RequestError
@@ -26,10 +27,20 @@ from dpmine.expressions import (
     Test,
     list_attribute,
 )
-from dpmine.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
+from dpmine.model_keys import (
+    LARGEST_POSITION,
+    Nearest,
+    NearestBands,
+    Predicted,
+    ScoreBands,
+    ScoreLeaf,
+    ScoreSplit,
+    ScoreTree,
+)
 from dpmine.plans import (
     All,
     Any_,
+    BandedDistance,
     BandedSum,
     BestLabel,
     BestModel,
@@ -42,18 +53,22 @@ from dpmine.plans import (
     BySubset,
     ByThreshold,
     Cells,
+    ClippedSums,
     Counts,
     Enter,
+    GrownCuts,
     HashedPart,
     Holds,
     InCodes,
     Keep,
     LargestSum,
     LeafScores,
+    NearestCentre,
     Negation,
     Plan,
     PowerSums,
     Recode,
+    RowCuts,
     RowKey,
     RowQuestion,
     RowRules,
@@ -68,6 +83,7 @@ from dpmine.plans import (
     count_leaves,
 )
 from dpmine.queries import (
+    LARGEST_CUT_SCORE,
     MOST_CANDIDATES,
     MOST_CELLS,
     MOST_COMBINATIONS,
@@ -88,6 +104,8 @@ from dpmine.queries import (
     Histogram,
     Moments,
     Multiway,
+    OffsetSums,
+    PrivateTree,
     Quantile,
     Query,
     Question,
@@ -127,6 +145,8 @@ def resolve(query: Query, schema: Schema) -> Plan:
         _check_scale(question, min(paid for paid in units if paid))
     if isinstance(question, SparseCounts):
         _check_phantoms(question, units)
+    if isinstance(question, ClippedSums) and max(question.radii) * UNITS > units[0] * 2**50:
+        raise RequestError("Epsilon is too small for this question: the noise would not fit 64 bits.")
     return Plan(Cells(steps, rules), question, units, schema.fingerprint)
 
 
@@ -155,6 +175,8 @@ def _check_size(question: RowQuestion, leaves: int) -> None:
         if leaves * question.bins > MOST_COMBINATIONS:
             raise RequestError(f"A sparse histogram has at most {MOST_COMBINATIONS} combinations. Use coarser keys.")
         return  # what it holds in memory follows from the rows, not from the combinations
+    elif isinstance(question, (ClippedSums, GrownCuts)):
+        return  # limited by the number of centres, and of nodes
     elif isinstance(question, (BestLabel, BestRank, PowerSums)):
         counts = leaves * question.key.size
     elif isinstance(question, BestModel):
@@ -229,6 +251,14 @@ class _Resolver:
             return SparseCounts(tuple(self.key(key) for key in question.keys), question.at_least)
         if isinstance(question, Moments):
             return self.moments(question)
+        if isinstance(question, OffsetSums):
+            nearest = self.key(question.nearest)
+            assert isinstance(nearest, NearestCentre)
+            self.one_cell(leaves)
+            return ClippedSums(nearest, question.origins, question.radii)
+        if isinstance(question, PrivateTree):
+            self.one_cell(leaves)
+            return self.private_tree(question)
         if isinstance(question, Quantile):
             self.numeric(question.attribute)
             return BestRank(self.key(AttributeKey(question.attribute)), question.numerator, question.denominator)
@@ -258,9 +288,35 @@ class _Resolver:
         key = self.key(AttributeKey(question.attribute))
         return PowerSums(key, grid.first, grid.step, question.powers, sensitivities)
 
+    def one_cell(self, leaves: int) -> None:
+        if leaves > 1:
+            raise RequestError("This question is asked of a whole view, not of its cells.")
+
+    def private_tree(self, question: PrivateTree) -> GrownCuts:
+        rules = []
+        for rule in question.rules:
+            self.numeric(rule.attribute)
+            size, bins = self._schema.single(rule.attribute).size, len(rule.edges)
+            runs = bins * (bins + 1) // 2
+            rising = all(low < high for low, high in itertools.pairwise(rule.edges))
+            if not rule.edges or rule.edges[0] != 0 or not rising or rule.edges[-1] >= size:
+                raise RequestError(f"The bins of {rule.attribute!r} begin at rising codes, from 0 on.")
+            if len(rule.scores) != runs or len(rule.cuts) != runs or runs > MOST_COUNTS:
+                raise RequestError(f"{bins} bins of {rule.attribute!r} need {runs} scores and cuts.")
+            places = iter(rule.cuts)
+            for first in range(bins):
+                for after in range(first + 1, bins + 1):
+                    cut = next(places)
+                    if after - first > 1 and not first < cut < after:
+                        raise RequestError(f"A run of bins of {rule.attribute!r} must be cut inside.")
+            if max(map(abs, (*rule.scores, rule.inside))) > LARGEST_CUT_SCORE:
+                raise RequestError(f"What a cut is worth lies within +-{LARGEST_CUT_SCORE}.")
+            rules.append(RowCuts(rule.attribute, size, rule.edges, rule.scores, rule.cuts, rule.inside))
+        return GrownCuts(tuple(rules), question.deepest)
+
     def numeric(self, name: str) -> None:
         if not isinstance(self._schema.single(name), Numeric):
-            raise RequestError(f"{name!r} is not numeric, so it has no quantiles.")
+            raise RequestError(f"{name!r} is not numeric, so it has no quantiles and no intervals.")
 
     def families(self, cell: int, families: tuple[Splits, ...]) -> tuple[RowSplits, ...]:
         splitting = [self.family(family) for family in families if not isinstance(family, Stay)]
@@ -325,8 +381,22 @@ def resolve_key(key: Key, schema: Schema) -> RowKey:
     if isinstance(key, ScoreBands):
         trees = tuple(_scores(tree, schema, key.place) for tree in key.trees)
         return BandedSum(trees, key.edges, len(key.edges) + 1)
+    if isinstance(key, Nearest):
+        return _nearest(key, schema)
+    if isinstance(key, NearestBands):
+        return BandedDistance(_nearest(key.nearest, schema), key.edges, len(key.edges) + 1)
     assert isinstance(key, Part)
     return HashedPart(key.salt, key.weights, len(key.weights))
+
+
+def _nearest(key: Nearest, schema: Schema) -> NearestCentre:
+    for name, scale in zip(key.attributes, key.scales, strict=True):
+        attribute = schema.single(name)
+        if not isinstance(attribute, Numeric):
+            raise RequestError(f"{name!r} is not numeric, so nothing is near or far in it.")
+        if (attribute.size - 1) * scale > LARGEST_POSITION:
+            raise RequestError(f"The scale of {name!r} is too large: positions go up to {LARGEST_POSITION}.")
+    return NearestCentre(key.attributes, key.scales, key.centres, len(key.centres))
 
 
 def _scores(tree: ScoreTree, schema: Schema, place: int | None = None) -> RowScores:

@@ -266,6 +266,23 @@ class NoisyMoments:
         return f"values outside {low:g} to {high:g} count as these bounds" + (f"; {note}" if note else "")
 
 
+@dataclass(frozen=True, eq=False)
+class NoisyOffsets:
+    """Noisy sums of clipped offsets, for each cluster (row) and attribute (column), in positions, and their noise scales."""
+
+    sums: NDArray[np.int64]
+    scales: tuple[Fraction, ...]
+    receipt: Receipt
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """Which nodes of a private tree are cut: parents first, from left to right."""
+
+    bits: tuple[int, ...]
+    receipt: Receipt
+
+
 def _clamped(number: float, low: float, high: float) -> float:
     return min(max(number, low), high)
 

@@ -19,7 +19,7 @@ from dpmine.errors import BudgetError, RequestError
 from dpmine.expression_text import parse_predicate
 from dpmine.expressions import Column, Key, Part, Predicate, key_of
 from dpmine.intervals import noise_scale
-from dpmine.model_keys import Predicted
+from dpmine.model_keys import Nearest, Predicted
 from dpmine.queries import (
     FEW_PHANTOMS,
     LEAF,
@@ -28,11 +28,14 @@ from dpmine.queries import (
     ChooseModel,
     ChooseSplit,
     Count,
+    CutRule,
     Histogram,
     Leaf,
     Moments,
     Multiway,
+    OffsetSums,
     Preview,
+    PrivateTree,
     Quantile,
     Query,
     Question,
@@ -54,9 +57,11 @@ from dpmine.results import (
     ChosenPoint,
     ChosenSplit,
     Estimate,
+    GrownTree,
     NoisyCount,
     NoisyHistogram,
     NoisyMoments,
+    NoisyOffsets,
     NoisySparseHistogram,
     Receipt,
     Stayed,
@@ -348,6 +353,31 @@ class PrivateTable:
         per_row = reply.answer.sensitivity / fraction.denominator / float(reply.answer.epsilon[0])
         away = per_row * (math.log(attribute.size) + math.log(20))
         return ChosenPoint(float(attribute.point(chosen)), fraction, away, Receipt.of(reply, 0))
+
+    def offset_sums(
+        self,
+        nearest: Nearest,
+        origins: Sequence[Sequence[int]],
+        radii: Sequence[int],
+        *,
+        epsilon: Amount,
+        request_key: str | None = None,
+    ) -> NoisyOffsets:
+        """For each cluster of the nearest centres the noisy sum of its rows' offsets from an origin, clipped to a radius."""
+        self._without_cells("offset_sums")
+        question = OffsetSums(nearest, tuple(map(tuple, origins)), tuple(radii))
+        reply = self._executor.answer(self._query(question, epsilon), key=request_key)
+        sums = np.array(reply.answer.numbers[0], dtype=np.int64).reshape(len(nearest.centres), len(nearest.attributes))
+        scales = tuple(noise_scale(radius, reply.answer.epsilon[0]) for radius in question.radii)
+        return NoisyOffsets(sums, scales, Receipt.of(reply, 0))
+
+    def private_tree(
+        self, rules: Sequence[CutRule], *, epsilon: Amount, deepest: int = 40, request_key: str | None = None
+    ) -> GrownTree:
+        """A tree of cuts that is finer where more rows are; which nodes are cut is all that is told."""
+        self._without_cells("private_tree")
+        reply = self._executor.answer(self._query(PrivateTree(tuple(rules), deepest), epsilon), key=request_key)
+        return GrownTree(reply.answer.numbers[0] or (), Receipt.of(reply, 0))
 
     def median(self, column: str, *, epsilon: Amount, request_key: str | None = None) -> ChosenPoint:
         """A grid point at or near the median, chosen privately."""

@@ -359,7 +359,7 @@ def test_the_commands_are_those_of_the_design() -> None:
     assert {" ".join(path) for path in COMMANDS} >= {
         *("demo", "schema draft", "schema check", "schema show", "query count", "query histogram", "query choose"),
         *(f"budget {name}" for name in ("init", "grant", "revoke", "show", "statement", "verify")),
-        *("mine tree", "mine forest", "plan tree", "plan forest", "show", "predict"),
+        *("mine tree", "mine forest", "mine kmeans", "plan tree", "plan forest", "plan kmeans", "show", "predict"),
     }
 
 

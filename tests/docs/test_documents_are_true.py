@@ -14,12 +14,19 @@ import typer
 
 from dpmine import queries
 from dpmine.cli.main import app
-from dpmine.kernel import choice, noise, opendp_noise, sparse
+from dpmine.kernel import choice, noise, opendp_noise, private_tree, sparse
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = (ROOT / "docs" / "proofs.md").read_text()
 README = (ROOT / "README.md").read_text()
-MECHANISMS = [noise.ExactNoise, opendp_noise.OpenDPNoise, choice.exponential, choice.permute_and_flip, sparse.sparse_counts]
+MECHANISMS = [
+    noise.ExactNoise,
+    opendp_noise.OpenDPNoise,
+    choice.exponential,
+    choice.permute_and_flip,
+    sparse.sparse_counts,
+    private_tree.grow_private_tree,
+]
 FIELDS = ["Claim", "Sensitivity", "Proof", "Assumes", "Not covered", "Reference"]
 
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpmine.expressions import And, AttributeKey, Bins, Compare, Contains, Groups, IsIn, Key, Not, Or, Part, Predicate, Test
-from dpmine.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
+from dpmine.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.queries import Cell, Rules, Split, Step, Where
 from dpmine.schema import ItemList, Nominal, Numeric, Schema
 
@@ -128,8 +128,40 @@ class Reference:
         if isinstance(key, ScoreBands):
             total = sum(self._scores(tree, place)[key.place] for tree in key.trees)
             return sum(edge <= total for edge in key.edges)
+        if isinstance(key, Nearest):
+            distances = self.squared_distances(key, place)
+            return distances.index(min(distances))
+        if isinstance(key, NearestBands):
+            return sum(edge <= min(self.squared_distances(key.nearest, place)) for edge in key.edges)
         assert isinstance(key, Part)
         return self._part(key, place)
+
+    def position(self, key: Nearest, place: int) -> list[int]:
+        """Where the row lies: in every attribute its code times the scale."""
+        codes = [self.label(AttributeKey(name), place) for name in key.attributes]
+        return [code * scale for code, scale in zip(codes, key.scales, strict=True)]
+
+    def squared_distances(self, key: Nearest, place: int) -> list[int]:
+        """To every centre."""
+        position = self.position(key, place)
+        return [sum((x - c) ** 2 for x, c in zip(position, centre, strict=True)) for centre in key.centres]
+
+    def clipped_sums(
+        self, steps: Iterable[Step], key: Nearest, origins: Iterable[Iterable[int]], radii: Iterable[int]
+    ) -> list[list[int]]:
+        """For each centre the sums of its rows' offsets, those longer than the radius shortened towards 0."""
+        starts, limits, steps = [list(origin) for origin in origins], list(radii), tuple(steps)
+        sums = [[0] * len(key.attributes) for _ in key.centres]
+        for place in range(len(self.rows)):
+            if not all(self._inside(step, place) for step in steps):
+                continue
+            cluster = self.label(key, place)
+            offset = [x - o for x, o in zip(self.position(key, place), starts[cluster], strict=True)]
+            length = sum(map(abs, offset))
+            if length > limits[cluster]:
+                offset = [math.trunc(Fraction(part * limits[cluster], length)) for part in offset]
+            sums[cluster] = [total + part for total, part in zip(sums[cluster], offset, strict=True)]
+        return sums
 
     def _scores(self, tree: ScoreTree, place: int) -> tuple[int, ...]:
         """The scores of the leaf that the row reaches."""

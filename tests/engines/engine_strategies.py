@@ -25,7 +25,17 @@ from dpmine.expressions import (
     Predicate,
     Test,
 )
-from dpmine.model_keys import LARGEST_SCORE, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
+from dpmine.model_keys import (
+    LARGEST_POSITION,
+    LARGEST_SCORE,
+    Nearest,
+    NearestBands,
+    Predicted,
+    ScoreBands,
+    ScoreLeaf,
+    ScoreSplit,
+    ScoreTree,
+)
 from dpmine.queries import LEAF, Cell, Rules, Split, Step, Where
 from dpmine.schema import Attribute, ItemList, Nominal, Numeric, Schema
 
@@ -117,7 +127,8 @@ def predicates(schema: Schema) -> st.SearchStrategy[Predicate]:
 def keys(draw: st.DrawFn, schema: Schema) -> Key:
     """A key of any kind that fits the schema."""
     single = [attribute for attribute in schema.attributes if not isinstance(attribute, ItemList)]
-    kind = draw(st.sampled_from(["test", "part", "model", "model"] + (["attribute", "recode", "recode"] if single else [])))
+    kinds = ["test", "part", "model", "model"] + (["attribute", "recode", "recode"] if single else [])
+    kind = draw(st.sampled_from(kinds + (["centres"] * 2 if numbers_of(schema) else [])))
     if kind == "test":
         return Test(draw(predicates(schema)))
     if kind == "part":
@@ -125,6 +136,8 @@ def keys(draw: st.DrawFn, schema: Schema) -> Key:
         return Part(draw(st.sampled_from(["", "train-test", "\u65e5"])), tuple(weights))
     if kind == "model":
         return draw(model_keys(schema))
+    if kind == "centres":
+        return draw(nearest_keys(schema) | banded_keys(schema))
     attribute = draw(st.sampled_from(single))
     if kind == "attribute":
         return AttributeKey(attribute.name)
@@ -166,6 +179,33 @@ def model_keys(draw: st.DrawFn, schema: Schema) -> Key:
         return Predicted(trees, tuple(f"class {number}" for number in range(width)))
     edges = st.integers(-5, 5) | st.sampled_from([-3 * LARGEST_SCORE, LARGEST_SCORE, 2 * LARGEST_SCORE + 1])
     return ScoreBands(trees, draw(st.integers(0, width - 1)), tuple(sorted(draw(st.sets(edges, min_size=1, max_size=4)))))
+
+
+def numbers_of(schema: Schema) -> list[Numeric]:
+    return [attribute for attribute in schema.attributes if isinstance(attribute, Numeric)]
+
+
+@st.composite
+def nearest_keys(draw: st.DrawFn, schema: Schema) -> Nearest:
+    """A few centres on and off the grid, often equally near; sometimes at the very ends of what positions may be."""
+    attributes = draw(st.lists(st.sampled_from(numbers_of(schema)), min_size=1, unique=True))
+    far = draw(st.booleans())
+    largest = [LARGEST_POSITION // (attribute.size - 1) if far else 2 for attribute in attributes]
+    scales = tuple(draw(st.integers(1, most) | st.just(most)) for most in largest)
+    ends = st.sampled_from([0, LARGEST_POSITION]) if far else st.nothing()
+    places = [
+        ends | st.integers(0, (attribute.size - 1) * scale) for attribute, scale in zip(attributes, scales, strict=True)
+    ]
+    centres = draw(st.lists(st.tuples(*places), min_size=1, max_size=4))
+    return Nearest(tuple(attribute.name for attribute in attributes), scales, tuple(centres))
+
+
+@st.composite
+def banded_keys(draw: st.DrawFn, schema: Schema) -> NearestBands:
+    nearest = draw(nearest_keys(schema))
+    most = sum(((a.size - 1) * scale) ** 2 for a, scale in zip(numbers_of(schema), nearest.scales, strict=False))
+    edges = st.integers(0, 6) | st.integers(0, most) | st.sampled_from([2**46, 2**46 + 1])
+    return NearestBands(nearest, tuple(sorted(draw(st.sets(edges, min_size=1, max_size=4)))))
 
 
 @st.composite

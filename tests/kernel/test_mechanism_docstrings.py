@@ -9,13 +9,16 @@ import pytest
 from dpmine.kernel.choice import exponential, permute_and_flip
 from dpmine.kernel.noise import ExactNoise
 from dpmine.kernel.opendp_noise import OpenDPNoise
+from dpmine.kernel.private_tree import grow_private_tree
 from dpmine.kernel.sparse import sparse_counts
 
 FIELDS = ["Claim", "Sensitivity", "Proof", "Assumes", "Not covered", "Reference"]
 
 
 @pytest.mark.parametrize(
-    "mechanism", [ExactNoise, OpenDPNoise, exponential, permute_and_flip, sparse_counts], ids=lambda one: one.__name__
+    "mechanism",
+    [ExactNoise, OpenDPNoise, exponential, permute_and_flip, sparse_counts, grow_private_tree],
+    ids=lambda one: one.__name__,
 )
 def test_a_mechanism_states_its_claim_and_its_limits(mechanism: object) -> None:
     lines = (inspect.getdoc(mechanism) or "").splitlines()

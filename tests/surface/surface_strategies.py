@@ -22,9 +22,23 @@ from dpmine.expressions import (
     Predicate,
     Test,
 )
-from dpmine.model_keys import LARGEST_SCORE, MOST_TREES, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
+from dpmine.model_keys import (
+    LARGEST_DISTANCE,
+    LARGEST_POSITION,
+    LARGEST_SCORE,
+    MOST_DIMENSIONS,
+    MOST_TREES,
+    Nearest,
+    NearestBands,
+    Predicted,
+    ScoreBands,
+    ScoreLeaf,
+    ScoreSplit,
+    ScoreTree,
+)
 from dpmine.queries import (
     CALIBRATIONS,
+    DEEPEST_PRIVATE_TREE,
     LEAF,
     MECHANISMS,
     MOST_BONUS,
@@ -35,11 +49,14 @@ from dpmine.queries import (
     ChooseModel,
     ChooseSplit,
     Count,
+    CutRule,
     Head,
     Histogram,
     Moments,
     Multiway,
+    OffsetSums,
     Preview,
+    PrivateTree,
     Quantile,
     Query,
     Question,
@@ -124,7 +141,35 @@ predictions = names_of_classes.flatmap(lambda names: st.builds(Predicted, trees_
 largest_sum = LARGEST_SCORE * MOST_TREES
 rising = st.sets(st.integers(-largest_sum, largest_sum), min_size=1, max_size=4).map(sorted).map(tuple)
 bands = st.integers(1, 3).flatmap(lambda width: st.builds(ScoreBands, trees_of(width), st.integers(0, width - 1), rising))
-keys: st.SearchStrategy[Key] = column_keys | st.builds(Test, predicates) | parts | predictions | bands
+places = st.integers(0, LARGEST_POSITION) | st.integers(0, 3)
+
+
+@st.composite
+def nearest_keys(draw: st.DrawFn) -> Nearest:
+    names = draw(st.lists(with_surrogates, min_size=1, max_size=3, unique=True))
+    centre = st.tuples(*[places] * len(names))
+    scales = draw(st.tuples(*[st.integers(1, 2**70)] * len(names)))
+    return Nearest(tuple(names), scales, draw(tuples(centre, least=1)))
+
+
+@st.composite
+def offset_sums(draw: st.DrawFn) -> OffsetSums:
+    nearest = draw(nearest_keys())
+    origin = st.tuples(*[st.integers(-LARGEST_POSITION, LARGEST_POSITION)] * len(nearest.attributes))
+    count = len(nearest.centres)
+    radii = st.integers(1, LARGEST_POSITION * MOST_DIMENSIONS)
+    return OffsetSums(nearest, draw(st.tuples(*[origin] * count)), draw(st.tuples(*[radii] * count)))
+
+
+distances = st.sets(st.integers(0, LARGEST_DISTANCE), min_size=1, max_size=4).map(sorted).map(tuple)
+clusters = nearest_keys() | st.builds(NearestBands, nearest_keys(), distances)
+keys: st.SearchStrategy[Key] = column_keys | st.builds(Test, predicates) | parts | predictions | bands | clusters
+cut_rules = st.builds(CutRule, with_surrogates, tuples(integers), tuples(integers), tuples(integers), integers)
+private_trees = st.builds(
+    PrivateTree,
+    st.lists(cut_rules, min_size=1, max_size=3, unique_by=lambda rule: rule.attribute).map(tuple),
+    st.integers(1, DEEPEST_PRIVATE_TREE),
+)
 steps: st.SearchStrategy[Step] = st.builds(Where, predicates) | st.builds(Cell, keys, integers)
 views = st.builds(View, tuples(steps))
 rules: st.SearchStrategy[Rules] = st.recursive(
@@ -147,6 +192,8 @@ questions: st.SearchStrategy[Question] = (
     | st.builds(ChooseLabel, keys, mechanisms, calibrations)
     | st.builds(ChooseSplit, tuples(tuples(families)), st.sampled_from(SPLIT_SCORES), mechanisms, calibrations)
     | st.builds(ChooseModel, tuples(predictions, least=1), mechanisms, calibrations)
+    | offset_sums()
+    | private_trees
 )
 queries = st.builds(Query, views, rules, questions, tuples(epsilons))
 nodes: st.SearchStrategy[Node] = st.recursive(
@@ -186,6 +233,7 @@ BY_CLASS: dict[type, st.SearchStrategy] = {
     Rules: rules,
     Splits: families,
     Question: questions,
+    CutRule: cut_rules,
     Query: queries,
     Head: heads,
     Answer: answers,

@@ -16,6 +16,10 @@ from dpmine.audit.laws import Buckets
 from dpmine.audit.pairs import AuditPair, Outcome, Row
 from dpmine.expressions import AttributeKey
 from dpmine.mining import evaluation
+from dpmine.mining.clustering.dplloyd import DPLloyd
+from dpmine.mining.clustering.inertia import private_inertia
+from dpmine.mining.clustering.kmeans import KMeans
+from dpmine.mining.clustering.space import Space
 from dpmine.mining.forests import GreedyForest, RandomForest
 from dpmine.mining.selection import select_model
 from dpmine.mining.trees.classifier import TreeClassifier
@@ -140,8 +144,14 @@ def algorithm_pairs() -> Iterator[AuditPair]:
         _released(lambda: TreeRelease(epsilon=4, max_depth=1)),
     )
     yield _pair("paid-check", ("dpmine.release.paid_check.buy_check",), "4", _checked, runs=200)
+    yield _pair("inertia", ("dpmine.mining.clustering.inertia.private_inertia",), "2", _inertia, runs=300)
     yield _pair("evaluate", ("dpmine.mining.evaluation.evaluate",), "4", _evaluated, runs=300)
     yield _pair("select-model", ("dpmine.mining.selection.select_model",), "4", _selected, runs=250, by_key=True)
+    clustering = "dpmine.mining.clustering"
+    kmeans = f"{clustering}.kmeans.KMeans"
+    yield _points("kmeans-grid", (kmeans, f"{clustering}.synopsis.grid_synopsis"), "1", 2, 1, _gridded, runs=600)
+    yield _points("kmeans-tree", (kmeans, f"{clustering}.lloyd.refined"), "4", 4, 1, _cut_up, runs=250)
+    yield _points("dplloyd", (f"{clustering}.dplloyd.DPLloyd",), "1.5", 10, 2, _moved, runs=600)
 
 
 def _pair(
@@ -230,6 +240,15 @@ def _evaluated(private: PrivateTable) -> Outcome:
     return RIGHT_ROWS.of([int(found.confusion[1, 1])])[0], area
 
 
+def _inertia(private: PrivateTable) -> Outcome:
+    """All rows lie at one distance from the centre, in one band: the inertia tells their noisy number."""
+    space = Space.of(private.schema, ["size"], "none")
+    nearest = space.nearest(np.array([[0.0]]))
+    found = private_inertia(private, nearest, space, 1.0, private.remaining())
+    band = (2**-2 + 2**-1.5) / 2  # of the largest squared distance: 60 of 119 steps, squared, lies in it
+    return RIGHT_ROWS.of([round(found.value / (band * float(space.extents[0]) ** 2)) - CROWD])[0]
+
+
 RELEASED = ReleasedTable(
     SCHEMA,
     {
@@ -268,3 +287,50 @@ def _selected(private: PrivateTable) -> Outcome:
     ]
     found = select_model(private, candidates, epsilon=private.remaining())
     return found.index, *(seen_of(model.trees_.trees[0], ANY_ROWS)[1] for model in found.candidates)
+
+
+# -- clustering --------------------------------------------------------------------------------------------------------
+
+
+def _points(
+    name: str, covers: tuple[str, ...], epsilon: str, dimensions: int, high: int, measure: Measure, *, runs: int = 300
+) -> AuditPair:
+    """Sixty points near the middle of a box; the new one lies at its corner, as far out as a row can."""
+    names = [f"x{place}" for place in range(dimensions)]
+    attributes = (Numeric(at, Decimal(0), Decimal(high), Decimal(1), Decimal(0)) for at in names)
+    crowd = [dict.fromkeys(names, high // 2)] * CROWD
+    why = "The new point lies at the corner of the box: its coordinates all differ from the others' by as much as they can."
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        return [measure(private)]
+
+    schema = Schema("audited", tuple(attributes), rows_at_most=100)
+    return AuditPair(
+        name, covers, why, epsilon, schema, (crowd, [*crowd, dict.fromkeys(names, high)]), ask, runs=runs, asks=100
+    )
+
+
+def _gridded(private: PrivateTable) -> Outcome:
+    """The noisy rows of the new point's cell, each cell of which the synopsis holds in four parts, and of the largest."""
+    model = KMeans(1, epsilon=1, seed=1).fit(private, progress=False)
+    cells = model.synopsis_.weights.reshape(2, 2, 2, 2).sum(axis=(1, 3))
+    return RIGHT_ROWS.of([round(cells[1, 1])])[0], ANY_ROWS.of([round(cells[0, 0]) - CROWD])[0]
+
+
+def _cut_up(private: PrivateTable) -> Outcome:
+    """The noisy rows of the last leaf, which holds the corner, how many leaves there are, and whether the centre moved."""
+    model = KMeans(1, epsilon=4, seed=1).fit(private, progress=False)
+    rows, leaves = model.synopsis_.weights[-1], len(model.synopsis_.weights)
+    return RIGHT_ROWS.of([round(rows)])[0], LEAVES.of([leaves])[0], int(model.cluster_centers_.sum() > 0.02)
+
+
+def _moved(private: PrivateTable) -> Outcome:
+    """How far the ten noisy sums go from the middle's to the corner's, all together, and the noisy size."""
+    model = DPLloyd(1, epsilon=1.5, iterations=1, shares="optimal", seed=1).fit(private, progress=False)
+    sums = (model.cluster_centers_[0] - 1) * model.cluster_sizes_[0]
+    towards = int(np.floor(np.clip(sums, 0, 1).sum()))
+    return TOWARDS.of([towards])[0], ANY_ROWS.of([round(model.cluster_sizes_[0]) - CROWD])[0]
+
+
+LEAVES = Buckets((4, 6))
+TOWARDS = Buckets((4, 5, 6, 7))

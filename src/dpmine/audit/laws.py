@@ -52,6 +52,38 @@ def phantom_law(combinations: int, scale: float, at_least: int, most: int) -> di
     return law
 
 
+def binomial_law(trials: int, chance: float) -> dict[Hashable, float]:
+    """The law of how many of so many independent events happen."""
+    return {
+        number: math.comb(trials, number) * chance**number * (1 - chance) ** (trials - number)
+        for number in range(trials + 1)
+    }
+
+
+def private_tree_law(rows: Sequence[int], epsilon: float, deepest: int) -> dict[tuple[int, ...], float]:
+    """PrivTree (Zhang, Xiao and Xie 2016) for whole numbers: the law of which nodes are cut, parents first.
+
+    `rows` are those of each code of one attribute; a node's codes are halved. With ratio a = exp(-epsilon / 3) of the noise
+    and delta the least whole number with a^delta <= 1/2, a node is cut if max(rows - depth delta, -delta) + noise > 0.
+    """
+    scale = 3 / epsilon
+    delta = math.ceil(scale * math.log(2))
+
+    def below(low: int, high: int, depth: int) -> dict[tuple[int, ...], float]:
+        if depth == deepest or high - low < 2:
+            return {(0,): 1.0}
+        exact = max(sum(rows[low:high]) - depth * delta, -delta)
+        cut = laplace_between(1 - exact, math.inf, scale)
+        middle = (low + high) // 2
+        sides = below(low, middle, depth + 1).items(), below(middle, high, depth + 1).items()
+        found: dict[tuple[int, ...], float] = {(0,): 1 - cut}
+        for (left, one), (right, other) in itertools.product(*sides):
+            found[1, *left, *right] = cut * one * other
+        return found
+
+    return below(0, len(rows), 0)
+
+
 def independent(*laws: dict[Hashable, float]) -> dict[Hashable, float]:
     """The law of a tuple of independent outcomes."""
     return {

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,14 @@ from dpmine.engines import memory
 from dpmine.engines.encoding import EncodedTable
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
-from dpmine.kernel import door, noise, sparse
+from dpmine.intervals import noise_scale
+from dpmine.kernel import door, noise, private_tree, sparse
 from dpmine.kernel.choice import _coins
 from dpmine.kernel.noise import ExactNoise, Integers
 from dpmine.kernel.odometer import Charge, charge_of
 from dpmine.kernel.scores import GainScore, GiniScore, InfoGainPerRow, RankScore, Score
 from dpmine.mining.trees.growing import Growth
-from dpmine.plans import Counts, Plan, PowerSums
+from dpmine.plans import ClippedSums, Counts, Plan, PowerSums
 from dpmine.queries import Moments, ValueGrid
 from dpmine.schema import Schema
 
@@ -201,6 +203,47 @@ def _threshold_before_noise() -> AbstractContextManager[None]:
     return patched(door, "sparse_counts", filtered)
 
 
+# -- clusters ----------------------------------------------------------------------------------------------------------
+
+
+def _noise_of_clusters_by(radius: Callable[[ClippedSums], int]) -> AbstractContextManager[None]:
+    """Sums of offsets noised for another radius than their cluster's."""
+
+    def wrong(self: door.Kernel, plan: Plan, question: ClippedSums) -> tuple[int, ...]:
+        exact_sums = self._engine.clipped_sums(plan.cells, question)
+        scale = noise_scale(radius(question), Epsilon(plan.units[0]))
+        return tuple(int(number) for number in noise.add_noise(exact_sums, self._noise, scale).ravel())
+
+    return patched(door.Kernel, "_clipped_sums", wrong)
+
+
+def _domain_of_one_coordinate() -> AbstractContextManager[None]:
+    """The slides' "Dom" taken as the reach of one coordinate, where the sums need that of all d together."""
+    return _noise_of_clusters_by(lambda question: max(max(question.radii) // len(question.nearest.attributes), 1))
+
+
+def _smallest_radius() -> AbstractContextManager[None]:
+    return _noise_of_clusters_by(lambda question: min(question.radii))
+
+
+def _clipped_coordinate_by_coordinate() -> AbstractContextManager[None]:
+    return patched(memory, "_shortened", lambda offsets, radii: np.clip(offsets, -radii, radii))
+
+
+def _no_decay() -> AbstractContextManager[None]:
+    return patched(private_tree, "decay_of", lambda epsilon: 0)
+
+
+def _noise_of_one_comparison() -> AbstractContextManager[None]:
+    """As if only one node of a path could tell anything."""
+    return patched(private_tree, "noise_scale", lambda sensitivity, epsilon: noise_scale(1, epsilon))
+
+
+def _no_floor() -> AbstractContextManager[None]:
+    without = SimpleNamespace(**{**vars(np), "maximum": lambda numbers, floor: numbers})
+    return patched(private_tree, "np", without)
+
+
 # -- choices and parts -------------------------------------------------------------------------------------------------
 
 
@@ -327,6 +370,32 @@ MUTANTS: Sequence[Mutant] = (
         ("sparse-histogram-of-many-combinations",),
         _threshold_before_noise,
     ),
+    Mutant(
+        "domain-of-one-coordinate",
+        "sums of d coordinates noised for the reach of one (erratum E4)",
+        ("offset-sums", "offset-sums-of-an-outlier"),
+        _domain_of_one_coordinate,
+    ),
+    Mutant(
+        "smallest-radius",
+        "all clusters noised for the smallest radius",
+        ("offset-sums-of-an-outlier",),
+        _smallest_radius,
+    ),
+    Mutant(
+        "clipped-per-coordinate",
+        "each coordinate clipped to the radius, not their sum",
+        ("offset-sums",),
+        _clipped_coordinate_by_coordinate,
+    ),
+    Mutant("private-tree-without-decay", "a level costs no rows", ("private-tree",), _no_decay),
+    Mutant(
+        "private-tree-noise-of-one-comparison",
+        "noise of scale 1 / epsilon, where a path needs 3 / epsilon",
+        ("private-tree",),
+        _noise_of_one_comparison,
+    ),
+    Mutant("private-tree-without-floor", "empty nodes sink with every level", ("private-tree",), _no_floor, 0.6),
     Mutant(
         "weighted-permute-and-flip",
         "an order by masses, and one flip a candidate",

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 import numpy as np
 
-from dpmine.audit.laws import Buckets, independent, phantom_law
+from dpmine.audit.laws import (
+    Buckets,
+    binomial_law,
+    by_group,
+    independent,
+    laplace_between,
+    phantom_law,
+    private_tree_law,
+)
 from dpmine.audit.pairs import COPY, ROUNDS, AuditPair, Outcome, answers, copied_schema
 from dpmine.expressions import AttributeKey, Bins, Group, Groups, Part, Test, col
-from dpmine.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit
-from dpmine.queries import LEAF, Count, Histogram, Moments, SparseHistogram, Split, ValueGrid, shares
+from dpmine.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit
+from dpmine.queries import (
+    LEAF,
+    Count,
+    CutRule,
+    Histogram,
+    Moments,
+    OffsetSums,
+    PrivateTree,
+    SparseHistogram,
+    Split,
+    ValueGrid,
+    shares,
+)
 from dpmine.schema import Nominal, Numeric, Unit
 from dpmine.tables import PrivateTable
 
@@ -48,6 +69,10 @@ def noise_pairs() -> Iterator[AuditPair]:
     yield _moments("mean", (0, 1), centred=True, value=100)
     yield _moments("variance", (0, 1, 2), centred=True, value=100)
     yield _small_grid()
+    yield _nearest_centres()
+    yield _offset_sums()
+    yield _offset_of_an_outlier()
+    yield _private_tree()
 
 
 def count_edges(exact: int, epsilon: float, distance: int = 1) -> tuple[int, ...]:
@@ -439,6 +464,123 @@ def _small_grid() -> AuditPair:
         laws=(buckets.law(0, 2.0), buckets.law(2, 2.0)),
         tight=True,
         runs=6_000,
+    )
+
+
+def _points(name: str, points: int) -> Numeric:
+    return Numeric(name, Decimal(0), Decimal(points - 1), Decimal(1), Decimal(0))
+
+
+def _nearest_centres() -> AuditPair:
+    nearest = Nearest(("x", "y"), (10, 20), ((0, 0), (40, 60)))
+    keys = nearest, NearestBands(nearest, (100, 500))
+    buckets = Buckets((0, 1, 2))
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        counts = np.array(answers(private, Histogram(keys), 1)).reshape(-1, 2, 3)
+        columns = counts[:, 1, 1], counts[:, 0, 2]
+        return list(zip(*(buckets.of(column.tolist()) for column in columns), strict=True))
+
+    row = {"x": 4, "y": 4}  # at (40, 80): 400 from the second centre
+    around = buckets.law(0, 1.0)
+    return AuditPair(
+        "nearest-centres-as-keys",
+        ("dpmine.model_keys.Nearest", "dpmine.model_keys.NearestBands", HISTOGRAM, NOISE),
+        "A row has one nearest centre and one band of distance to it, so one combination gains one.",
+        "1",
+        copied_schema(500, _points("x", 5), _points("y", 5)),
+        ([row], [row] * 2),
+        ask,
+        laws=(independent(buckets.law(1, 1.0), around), independent(buckets.law(2, 1.0), around)),
+        tight=True,
+        runs=10_000,
+    )
+
+
+def _views(private: PrivateTable) -> list[PrivateTable]:
+    """What is asked of a whole view cannot be asked of all copies at once: each is a cell of one partition."""
+    return list(private.partition(COPY).values())
+
+
+def _offset_sums() -> AuditPair:
+    """Ten numbers each move by a tenth of the radius: how many of them reach where the row puts them."""
+    names = tuple(f"n{place}" for place in range(10))
+    nearest = Nearest(names, (1_000,) * 10, ((0,) * 10,))
+    radius, own = 1_000, 100
+    question = OffsetSums(nearest, ((0,) * 10,), (radius,))
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        sums = [answers(view, question, 1, LEAF)[0] for view in _views(private)]
+        return [sum(number >= own for number in numbers) for numbers in sums]
+
+    chances = [laplace_between(own - exact, math.inf, float(radius)) for exact in (0, own)]
+    return AuditPair(
+        "offset-sums",
+        ("dpmine.queries.OffsetSums", NOISE),
+        "An extreme point (r, ..., r) in ten dimensions moves every sum, and all together by the radius, an L1 bound.",
+        "1",
+        copied_schema(50, *(_points(name, 2) for name in names)),
+        ([], [dict.fromkeys(names, 1)]),
+        ask,
+        laws=(binomial_law(10, chances[0]), binomial_law(10, chances[1])),
+        runs=1_500,
+    )
+
+
+def _offset_of_an_outlier() -> AuditPair:
+    """Two clusters of different radii; the row is far out along one axis of the wider one."""
+    nearest = Nearest(("x", "y"), (100, 100), ((0, 0), (900, 0)))
+    question = OffsetSums(nearest, ((0, 0), (900, 0)), (10, 40))
+    narrow, wide = Buckets((0,)), Buckets((-20, 1, 20, 40, 60))
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        sums = [answers(view, question, 1, LEAF)[0] for view in _views(private)]
+        columns = narrow.of([numbers[0] for numbers in sums]), wide.of([numbers[3] for numbers in sums])
+        return list(zip(*columns, strict=True))
+
+    other = narrow.law(0, 10.0)
+    return AuditPair(
+        "offset-sums-of-an-outlier",
+        ("dpmine.queries.OffsetSums", NOISE),
+        "The row lies far outside its cluster's radius along one axis, so one sum moves by all that clipping allows.",
+        "1",
+        copied_schema(50, _points("x", 10), _points("y", 10)),
+        ([], [{"x": 9, "y": 9}]),
+        ask,
+        laws=(independent(other, wide.law(0, 40.0)), independent(other, wide.law(40, 40.0))),
+        tight=True,
+        runs=1_500,
+    )
+
+
+def _private_tree() -> AuditPair:
+    """Three rows at one end, whose node below the root is at its threshold and the next at the floor; 20 at the other."""
+    deepest = 4
+    question = PrivateTree((CutRule("x", (0,), (0,), (0,), 1),), deepest)
+    few, many = 3, 20  # as many rows as one level costs at this epsilon, and more than all levels
+
+    def seen(bits: Sequence[int]) -> Outcome:
+        """How many nodes are cut on the row's own path, which comes first, and how many elsewhere."""
+        own = (*bits, 0).index(0)
+        return min(own, 3), min(sum(bits) - own, 6)
+
+    def law(rows: int) -> dict[Outcome, float]:
+        structures = private_tree_law([rows, *[0] * 14, many], 1.0, deepest)
+        return by_group(np.array(list(structures.values())), [seen(bits) for bits in structures])
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        return [seen(answers(view, question, 1, LEAF)[0]) for view in _views(private)]
+
+    return AuditPair(
+        "private-tree",
+        ("dpmine.queries.PrivateTree", "dpmine.kernel.private_tree.grow_private_tree", NOISE),
+        "On the row's path threshold and floor are a level's cost apart, where it moves both comparisons by all it can.",
+        "1",
+        copied_schema(50, _points("x", 16)),
+        ([{"x": 15}] * many + [{"x": 0}] * few, [{"x": 15}] * many + [{"x": 0}] * (few + 1)),
+        ask,
+        laws=(law(few), law(few + 1)),
+        runs=1_000,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpmine.cli import audit, budget, frontier, mine, query, release, reproduce, schema
+from dpmine.cli import audit, budget, frontier, kmeans, mine, models, query, release, reproduce, schema
 from dpmine.cli.shared import one_sentence_errors
 
 app = typer.Typer(
@@ -20,12 +20,14 @@ app = typer.Typer(
 app.add_typer(schema.app, name="schema")
 app.add_typer(budget.app, name="budget")
 app.add_typer(query.app, name="query")
+mine.app.command("kmeans")(kmeans.mine_kmeans)
+mine.plan_app.command("kmeans")(kmeans.plan_kmeans)
 app.add_typer(mine.app, name="mine")
 app.add_typer(mine.plan_app, name="plan")
 app.add_typer(release.app, name="release")
 app.add_typer(frontier.app, name="frontier")
-app.command()(mine.show)
-app.command()(mine.predict)
+app.command()(models.show)
+app.command()(models.predict)
 app.command(name="reproduce")(reproduce.reproduce)
 app.command(name="audit")(audit.audit)
 

@@ -1,28 +1,14 @@
-"""`dpmine mine`, `plan`, `show` and `predict`: private models from the command line."""
+"""`dpmine mine` and `plan`: private trees and forests from the command line."""
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpmine.cli.shared import (
-    Analyst,
-    AsJson,
-    Budget,
-    Data,
-    EngineName,
-    LedgerFile,
-    SchemaFile,
-    Version,
-    escaped,
-    one_sentence_errors,
-    open_data,
-    out,
-    print_json,
-)
+from dpmine.cli.fitting import ModelOut, Rows, fit_and_save, refuse_taken, show_plan, tell
+from dpmine.cli.shared import Analyst, AsJson, Budget, Data, EngineName, LedgerFile, SchemaFile, Version, one_sentence_errors
 
 if TYPE_CHECKING:
     from dpmine.mining.trees.estimator import TreeEstimator
@@ -47,8 +33,6 @@ RowCount = Annotated[int | None, typer.Option("--rows", help="About how many row
 Test = Annotated[
     Path | None, typer.Option("--test", help="A PUBLIC table with the class column, to measure accuracy on.", metavar="FILE")
 ]
-ModelOut = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model (JSON).", metavar="JSON")]
-Model = Annotated[Path, typer.Argument(help="A model written by dpmine mine.", metavar="MODEL")]
 
 
 @app.command()
@@ -73,7 +57,7 @@ def tree(
     """
     with one_sentence_errors():
         model = _estimator(TREES, algorithm, epsilon, max_depth, score)
-        _mine(model, file, schema, output, test, analyst, ledger, version, engine, as_json)
+        _mine(model, Rows(file, schema, analyst, ledger, version, engine), output, test, as_json)
 
 
 @app.command()
@@ -99,7 +83,7 @@ def forest(
     """
     with one_sentence_errors():
         model = _estimator(FORESTS, algorithm, epsilon, max_depth, score, trees)
-        _mine(model, file, schema, output, test, analyst, ledger, version, engine, as_json)
+        _mine(model, Rows(file, schema, analyst, ledger, version, engine), output, test, as_json)
 
 
 def _estimator(
@@ -110,7 +94,7 @@ def _estimator(
 
     if algorithm not in known:
         raise RequestError(f"--algorithm must be one of {', '.join(known)}. Got {algorithm!r} instead.")
-    chosen = algorithms()[known[algorithm]]
+    chosen: type[TreeEstimator] = algorithms()[known[algorithm]]  # type: ignore[assignment]
     wanted = {"max_depth": max_depth, "criterion": score, "trees": trees}
     given: dict[str, Any] = {name: setting for name, setting in wanted.items() if setting is not None}
     given["epsilon"] = epsilon
@@ -119,50 +103,27 @@ def _estimator(
     return chosen(**given)
 
 
-def _mine(
-    model: TreeEstimator,
-    file: Path,
-    schema: Path,
-    output: Path,
-    test: Path | None,
-    analyst: str,
-    ledger: Path | None,
-    version: str,
-    engine: str,
-    as_json: bool,
-) -> None:
+def _mine(model: TreeEstimator, rows: Rows, output: Path, test: Path | None, as_json: bool) -> None:
     """Refuse what can be refused, then fit, save and show."""
-    from dpmine.errors import RequestError
     from dpmine.schema import Schema
 
-    facts = Schema.load(schema)
+    facts = Schema.load(rows.schema)
     plan = model.plan(facts)
-    if output.exists():
-        raise RequestError(f"{str(output)!r} exists already. Choose another name or remove it first.")
-    if not output.absolute().parent.is_dir():
-        raise RequestError(f"There is no folder {str(output.absolute().parent)!r} to write the model to.")
+    refuse_taken(output)
     labels = None if test is None else true_labels(test, facts)
-    with closing(open_data(file, schema, ledger, version, engine)) as data:
-        private = data.private(analyst)
-        model.fit(private)
-        remaining = private.remaining()
-    model.save(output)
+    remaining = fit_and_save(model, rows, output)
     accuracy = None if labels is None else model.score(test, labels)
-    if as_json:
-        form = {
-            "model": str(output),
-            "cost": str(model.cost_),
-            "charged": str(model.charged_),
-            "remaining": str(remaining),
-            "plan": plan.to_dict(),
-        }
-        print_json(form | ({} if accuracy is None else {"accuracy_on_public_test": accuracy}))
-        return
-    out.print(escaped(model.to_text(max_depth=4)))
-    out.print(f"\n{escaped(plan.algorithm)}: epsilon {model.charged_} spent, {remaining} remains. Counts are noisy.")
-    if accuracy is not None:
-        out.print(f"Accuracy on the public table {escaped(str(test))}: {accuracy:.1%}.")
-    out.print(f"Saved to {escaped(str(output))}. Next: dpmine show {escaped(str(output))} --svg tree.svg")
+    tell(
+        model,
+        plan,
+        remaining,
+        output,
+        text=model.to_text(max_depth=4),
+        lines=[] if accuracy is None else [f"Accuracy on the public table {test}: {accuracy:.1%}."],
+        after=f"dpmine show {output} --svg tree.svg",
+        more={} if accuracy is None else {"accuracy_on_public_test": accuracy},
+        as_json=as_json,
+    )
 
 
 def true_labels(table: Path, schema: Schema) -> Any:
@@ -194,7 +155,7 @@ def plan_tree(
     Example: dpmine plan tree --schema patients.toml --epsilon 0.5 --rows 45000
     """
     with one_sentence_errors():
-        _show_plan(_estimator(TREES, algorithm, epsilon, max_depth, score), schema, rows, as_json)
+        show_plan(_estimator(TREES, algorithm, epsilon, max_depth, score), schema, rows, as_json)
 
 
 @plan_app.command("forest")
@@ -213,75 +174,4 @@ def plan_forest(
     Example: dpmine plan forest --schema patients.toml --epsilon 0.5 --trees 4
     """
     with one_sentence_errors():
-        _show_plan(_estimator(FORESTS, algorithm, epsilon, max_depth, score, trees), schema, rows, as_json)
-
-
-def _show_plan(model: TreeEstimator, schema: Path, rows: int | None, as_json: bool) -> None:
-    plan = model.plan(schema, rows=rows)
-    if as_json:
-        print_json(plan.to_dict())
-    else:
-        out.print(escaped(str(plan)))
-
-
-def show(
-    model: Model,
-    svg: Annotated[Path | None, typer.Option("--svg", help="Write a picture to this SVG file.", metavar="FILE")] = None,
-    tree: Annotated[int, typer.Option("--tree", help="Of a forest: which tree the picture shows.", min=0)] = 0,
-    max_depth: Annotated[int | None, typer.Option("--max-depth", help="Draw only so many levels.", min=0)] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Draw a saved model: as text, or as a picture with --svg.
-
-    Example: dpmine show tree.json --svg tree.svg
-    """
-    from dpmine.errors import RequestError
-    from dpmine.mining.saving import load
-
-    with one_sentence_errors():
-        loaded = load(model)
-        if svg is not None:
-            if svg.exists():
-                raise RequestError(f"{str(svg)!r} exists already. Choose another name or remove it first.")
-            svg.write_text(loaded.to_svg(tree=tree, max_depth=max_depth), encoding="utf-8")
-        if as_json:
-            print_json(loaded.to_json())
-            return
-        out.print(f"{escaped(repr(loaded))}, epsilon {loaded.cost_}. Counts are noisy.")
-        out.print(escaped(loaded.to_text(max_depth=max_depth)))
-        if svg is not None:
-            out.print(f"Drawn to {escaped(str(svg))}.")
-
-
-def predict(
-    model: Model,
-    file: Data,
-    output: Annotated[Path, typer.Option("--out", "-o", help="Where to write the predictions (CSV).", metavar="CSV")],
-    as_json: AsJson = False,
-) -> None:
-    """Predict the class of each row of a table: its class and the probability of every class, in the order of the rows.
-
-    Example: dpmine predict tree.json new.csv --out predicted.csv
-    """
-    import csv
-
-    from dpmine.errors import DataError, RequestError
-    from dpmine.mining.saving import load
-
-    with one_sentence_errors():
-        loaded = load(model)
-        if not file.exists():
-            raise DataError(f"There is no file {str(file)!r}.")
-        if output.exists():
-            raise RequestError(f"{str(output)!r} exists already. Choose another name or remove it first.")
-        shares = loaded.predict_proba(file)
-        labels = loaded.classes_[shares.argmax(axis=1)]
-        with output.open("w", newline="", encoding="utf-8") as opened:
-            writer = csv.writer(opened)
-            writer.writerow(["predicted", *(f"probability {label}" for label in loaded.classes_)])
-            for label, row in zip(labels, shares, strict=True):
-                writer.writerow([label, *(f"{share:.6f}" for share in row)])
-        if as_json:
-            print_json({"rows": len(labels), "out": str(output), "classes": [str(label) for label in loaded.classes_]})
-        else:
-            out.print(f"Predicted {len(labels)} rows; written to {escaped(str(output))}.")
+        show_plan(_estimator(FORESTS, algorithm, epsilon, max_depth, score, trees), schema, rows, as_json)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from dpmine.engines.encoding import ENCODING
 from dpmine.engines.sql import CountQuery, call, element
 from dpmine.errors import DataError
 from dpmine.frames import NUMBER_OF_TEXT, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, FileSource, require_columns, text_of_value
-from dpmine.plans import Cells, RowKey, count_leaves
+from dpmine.plans import Cells, ClippedSums, RowKey, count_leaves
 from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
 
 Integers = NDArray[np.int64]
@@ -94,20 +95,34 @@ class DuckDBEngine:
         order = np.argsort(numbers)
         return numbers[order], counted["n"][order].astype(np.int64)
 
+    def clipped_sums(self, cells: Cells, question: ClippedSums) -> Integers:
+        """For each centre the exact sums of its rows' clipped offsets, of shape [centres, attributes]."""
+        query = CountQuery(self._table.schema, self._split_key)
+        counted = self._rows(query, query.clipped_sums(cells, question))
+        sums = np.zeros((len(question.radii), len(question.nearest.attributes)), dtype=np.int64)
+        clusters = np.ma.getdata(counted["cluster"]).astype(np.intp)
+        for place in range(sums.shape[1]):
+            sums[clusters, place] = np.ma.getdata(counted[f"s{place}"]).astype(np.int64)
+        return sums
+
+    def _rows(self, query: CountQuery, select: exp.Select) -> dict[str, Any]:
+        """The columns of a query over the coded rows."""
+        unit = self._table.schema.unit
+        if unit.column is not None:
+            select = select.with_("encoded", as_=self._table.coded).with_("coded", as_=query.capped(unit.at_most))
+        else:
+            select = select.with_("coded", as_=self._table.coded)
+        found: dict[str, Any] = self._table.source.cursor().execute(select.sql(dialect="duckdb")).fetchnumpy()
+        self._table.source.check_unchanged()
+        return found
+
     def _grouped(
         self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]
     ) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.bool_]], list[RowKey]]:
         """One row for each combination that occurs: its columns, which of them are empty there, and the keys they are of."""
         query = CountQuery(self._table.schema, self._split_key)
         select, keys = query.counts(cells, groups)
-        unit = self._table.schema.unit
-        if unit.column is not None:
-            select = select.with_("encoded", as_=self._table.coded).with_("coded", as_=query.capped(unit.at_most))
-        else:
-            select = select.with_("coded", as_=self._table.coded)
-        text = select.sql(dialect="duckdb")
-        rows = self._table.source.cursor().execute(text).fetchnumpy()
-        self._table.source.check_unchanged()
+        rows = self._rows(query, select)
         counted = {name: np.ma.getdata(column) for name, column in rows.items()}
         empty = {name: np.ma.getmaskarray(column) for name, column in rows.items()}
         return counted, empty, keys

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,11 @@ from dpmine.engines.hashing import row_parts
 from dpmine.plans import (
     All,
     Any_,
+    BandedDistance,
     BandedSum,
     Branch,
     Cells,
+    ClippedSums,
     Enter,
     HashedPart,
     Holds,
@@ -31,6 +33,7 @@ from dpmine.plans import (
     Keep,
     LargestSum,
     LeafScores,
+    NearestCentre,
     Negation,
     Recode,
     RowKey,
@@ -42,6 +45,7 @@ from dpmine.plans import (
 )
 
 CHUNK = 65_536
+NEAREST_AT_ONCE = 8_192  # rows whose distances to all centres are held at a time
 LONG_CHUNK = 4 * CHUNK  # where an array as long as all combinations is added for each chunk
 DENSE = 2**20  # combinations that are counted in an array; more are sorted
 
@@ -103,6 +107,25 @@ class MemoryEngine:
         inside = slice(0, np.searchsorted(numbers, places // cell_ids.bins * cell_ids.cells))
         return numbers[inside], totals[inside]
 
+    def clipped_sums(self, cells: Cells, question: ClippedSums) -> Integers:
+        """For each centre the exact sums of its rows' clipped offsets, of shape [centres, attributes]."""
+        nearest = question.nearest
+        cell_ids = self.cell_ids(cells)
+        label_column = self._column(nearest)
+        columns = [self._table.columns[name] for name in nearest.attributes]
+        origins = np.array(question.origins, dtype=np.int64)
+        radii = np.array(question.radii, dtype=np.int64)
+        totals = np.zeros(origins.shape, dtype=np.int64)
+        for rows in self._chunks():
+            inside = self._chunk_ids(cell_ids, rows) == 0
+            labels = label_column.values(rows)[inside].astype(np.intp)
+            positions = [codes[rows][inside] * np.int64(scale) for codes, scale in zip(columns, nearest.scales, strict=True)]
+            offsets = _shortened(np.stack(positions) - origins[labels].T, radii[labels])
+            for place, along in enumerate(offsets):
+                # Sums of 65,536 numbers below 2^24 are exact in doubles.
+                totals[:, place] += np.bincount(labels, weights=along, minlength=len(radii)).astype(np.int64)
+        return totals
+
     def ready(self) -> None:
         """Rows in memory do not change."""
 
@@ -130,7 +153,7 @@ class MemoryEngine:
             return np.zeros(rows.stop - rows.start, dtype=np.intp)
         return cell_ids.ids[rows].astype(np.intp)
 
-    def _column(self, key: RowKey) -> _Column | _TestColumn | _ModelColumn:
+    def _column(self, key: RowKey) -> AnyColumn:
         """Where a key's values come from, chunk by chunk."""
         if isinstance(key, Recode):
             codes = self._table.columns[key.attribute]
@@ -139,6 +162,10 @@ class MemoryEngine:
             return _TestColumn(self._test, key.test)
         if isinstance(key, (LargestSum, BandedSum)):
             return _ModelColumn(key, {split: self._column(split) for split in _splits_of(key.trees)})
+        if isinstance(key, NearestCentre):
+            return _NearestColumn(key, [self._table.columns[name] for name in key.attributes])
+        if isinstance(key, BandedDistance):
+            return _DistanceColumn(key, [self._table.columns[name] for name in key.nearest.attributes])
         assert isinstance(key, HashedPart)
         return _Column(self._parts(key), None)
 
@@ -254,6 +281,12 @@ class MemoryEngine:
         return parts
 
 
+class AnyColumn(Protocol):
+    """The values of a key, chunk by chunk."""
+
+    def values(self, rows: slice) -> NDArray[np.unsignedinteger]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class _Column:
     codes: NDArray[np.unsignedinteger]
@@ -297,6 +330,59 @@ class _ModelColumn:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class _NearestColumn:
+    """The nearest centre of each row, by the part of the squared distance that differs between centres.
+
+    Doubles hold it exactly: products of positions are at most 2^46, sums of 32 of them doubled at most 2^52. All parts of a
+    sum are whole numbers within +-2^52, so its order does not matter.
+    """
+
+    key: NearestCentre
+    columns: Sequence[NDArray[np.unsignedinteger]]
+
+    def values(self, rows: slice) -> NDArray[np.unsignedinteger]:
+        found = np.empty(rows.stop - rows.start, dtype=smallest_type(self.key.size))
+        for part, _, distances in _to_centres(self.key, self.columns, rows):
+            found[part] = np.argmin(distances, axis=1)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _DistanceColumn:
+    """The band of each row's squared distance to its nearest centre.
+
+    Doubles hold it exactly. Positions x and c of row and centre lie in 0 .. 2^23, so a square is at most 2^46 and a sum of
+    at most 32 of them at most 2^51: |x|^2 is exact. What `_to_centres` gives is exact (above); it is |x - c|^2 - |x|^2, and
+    |x - c|^2 is at most 2^51 too, since no coordinate differs by more than 2^23. So their sum is exact: it is a whole
+    number below 2^53 of two such. Edges are at most 2^51, so doubles hold them as well.
+    """
+
+    key: BandedDistance
+    columns: Sequence[NDArray[np.unsignedinteger]]
+
+    def values(self, rows: slice) -> NDArray[np.unsignedinteger]:
+        edges = np.array(self.key.edges, dtype=np.float64)
+        found = np.empty(rows.stop - rows.start, dtype=smallest_type(self.key.size))
+        for part, positions, distances in _to_centres(self.key.nearest, self.columns, rows):
+            squared = np.sum(positions * positions, axis=1) + distances.min(axis=1)
+            found[part] = np.searchsorted(edges, squared, side="right")
+        return found
+
+
+def _to_centres(
+    key: NearestCentre, columns: Sequence[NDArray[np.unsignedinteger]], rows: slice
+) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
+    """Some rows at a time: their places in the chunk, positions x, and |c|^2 - 2 x c for every centre c."""
+    centres = np.array(key.centres, dtype=np.float64)
+    lengths = np.sum(centres * centres, axis=1)
+    for start in range(rows.start, rows.stop, NEAREST_AT_ONCE):
+        part = slice(start, min(start + NEAREST_AT_ONCE, rows.stop))
+        scaled = [codes[part].astype(np.float64) * scale for codes, scale in zip(columns, key.scales, strict=True)]
+        positions = np.stack(scaled, axis=1)
+        yield slice(part.start - rows.start, part.stop - rows.start), positions, lengths - 2 * (positions @ centres.T)
+
+
 def _add_scores(
     tree: RowScores, places: NDArray[np.intp], labels: dict[Recode, NDArray[np.unsignedinteger]], sums: Integers
 ) -> None:
@@ -324,7 +410,7 @@ def _splits_of(trees: Sequence[RowScores]) -> dict[Recode, None]:
 def _combined(
     index: dict[tuple[RowKey, ...], NDArray[np.intp]],
     group: tuple[RowKey, ...],
-    columns: dict[RowKey, _Column | _TestColumn | _ModelColumn],
+    columns: dict[RowKey, AnyColumn],
     rows: slice,
 ) -> NDArray[np.intp]:
     """The mixed-radix number of (cell, key values) for each row of a chunk; shorter prefixes are kept in `index`."""
@@ -347,6 +433,16 @@ def _added_up(numbers: list[Integers], counts: list[Integers]) -> tuple[Integers
     return together, totals
 
 
+def _shortened(offsets: Integers, radii: Integers) -> Integers:
+    """[attributes, rows]: offsets whose absolute values add up to more than the radius, times radius / sum, towards 0."""
+    lengths = np.abs(offsets).sum(axis=0)
+    long = lengths > radii
+    result: Integers = offsets.copy()
+    parts = offsets[:, long]
+    result[:, long] = np.sign(parts) * (np.abs(parts) * radii[long] // lengths[long])
+    return result
+
+
 def _source_of(key: RowKey) -> RowKey:
     """What a row is looked up by: the plain codes of a recoded attribute, or the key itself."""
     return Recode(key.attribute, (), 0) if isinstance(key, Recode) else key
@@ -358,7 +454,7 @@ def _table_of(key: Recode, size: int) -> NDArray[np.unsignedinteger]:
 
 
 def _codes_by_cell(
-    old_ids: NDArray[np.intp], which: NDArray[np.intp], columns: list[_Column | _TestColumn | _ModelColumn], rows: slice
+    old_ids: NDArray[np.intp], which: NDArray[np.intp], columns: list[AnyColumn], rows: slice
 ) -> NDArray[np.unsignedinteger]:
     """For each row of a chunk the code of the key that its own old cell is split by."""
     if len(columns) == 1:

@@ -8,7 +8,7 @@ ours or an integer: no text of an analyst or an owner ever becomes SQL text.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
@@ -17,9 +17,11 @@ from dpmine.engines.persons import SALT as PERSONS
 from dpmine.plans import (
     All,
     Any_,
+    BandedDistance,
     BandedSum,
     Branch,
     Cells,
+    ClippedSums,
     Enter,
     HashedPart,
     Holds,
@@ -27,6 +29,7 @@ from dpmine.plans import (
     Keep,
     LargestSum,
     LeafScores,
+    NearestCentre,
     Negation,
     Recode,
     RowKey,
@@ -56,6 +59,7 @@ class CountQuery:
         self._hashes: dict[str, str] = {}
         self._sums: dict[RowKey, list[str]] = {}
         self._best: dict[RowKey, str] = {}
+        self._distances: dict[NearestCentre, str] = {}
 
     def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> tuple[exp.Select, list[RowKey]]:
         """`SELECT cell, k0, k1, ..., count(*)` by grouping sets, and the key behind each k."""
@@ -82,6 +86,37 @@ class CountQuery:
         outer.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
         return outer, keys
 
+    def clipped_sums(self, cells: Cells, question: ClippedSums) -> exp.Select:
+        """`SELECT cluster, s0, s1, ...`: for each centre that has rows the sums of their clipped offsets."""
+        nearest = question.nearest
+        read = [nearest, *_keys_of(cells)]
+        source = self._with_models(self._with_parts(read), read)
+        rows = exp.select(exp.alias_(self._key(nearest), "cluster"))
+        for name in nearest.attributes:
+            rows = rows.select(exp.alias_(exp.column(self._columns[name]), self._columns[name]))
+        rows = rows.from_(source)
+        for step in cells.steps:
+            rows = rows.where(self._step(step))
+        offsets: dict[str, exp.Expression] = {}
+        for place, (name, scale) in enumerate(zip(nearest.attributes, nearest.scales, strict=True)):
+            origin = element(_array([origin[place] for origin in question.origins]), exp.column("cluster"))
+            position = _times(_big(exp.column(self._columns[name])), _int(scale))
+            offsets[f"o{place}"] = exp.paren(exp.Sub(this=position, expression=_big(origin)))
+        offsets["radius"] = _big(element(_array(list(question.radii)), exp.column("cluster")))
+        relation = _layer(rows.subquery("clustered"), offsets)
+        lengths = [exp.Abs(this=exp.column(f"o{place}")) for place in range(len(nearest.attributes))]
+        relation = _layer(relation, {"length": _sum_of(lengths)})
+        sums = []
+        for place in range(len(nearest.attributes)):
+            short = _times(_big(exp.Abs(this=exp.column(f"o{place}"))), exp.column("radius"))
+            clipped = _times(
+                exp.Sign(this=exp.column(f"o{place}")), exp.paren(exp.IntDiv(this=short, expression=exp.column("length")))
+            )
+            within = exp.LTE(this=exp.column("length"), expression=exp.column("radius"))
+            each = exp.Case().when(within, exp.column(f"o{place}")).else_(_big(clipped))
+            sums.append(exp.alias_(_big(exp.Sum(this=each)), f"s{place}"))
+        return exp.select("cluster", *sums).from_(relation).group_by("cluster")
+
     # -- rows -------------------------------------------------------------------------------------------------------
 
     def _step(self, step: object) -> exp.Expression:
@@ -103,7 +138,8 @@ class CountQuery:
         case = exp.Case(this=exp.paren(key))
         for label, child in enumerate(rules.children):
             leaf = self._cell(child, first)
-            case = case.when(_int(label), leaf) if label < len(rules.children) - 1 else case.else_(leaf)
+            last = label == len(rules.children) - 1
+            case = case.else_(leaf, copy=False) if last else case.when(_int(label), leaf, copy=False)
             first += count_leaves(child)
         return case
 
@@ -112,10 +148,12 @@ class CountQuery:
             return _lookup(exp.column(self._columns[key.attribute]), key.runs)
         if isinstance(key, Tested):
             return exp.Case().when(self._test(key.test), _int(1)).else_(_int(0))
-        if isinstance(key, LargestSum):
+        if isinstance(key, (LargestSum, NearestCentre)):
             return _place_of(self._best[key], self._sums[key])
         if isinstance(key, BandedSum):
             return _band(exp.column(self._sums[key][0]), key.edges)
+        if isinstance(key, BandedDistance):
+            return _band(exp.column(self._distances[key.nearest]), key.edges)
         assert isinstance(key, HashedPart)
         return self._part(key)
 
@@ -140,11 +178,18 @@ class CountQuery:
 
         In layers, and with cases that are not copied as they grow: the text stays as long as the model, not its square.
         """
-        models = list({key: None for key in keys if isinstance(key, (LargestSum, BandedSum))})
+        banded = [key.nearest for key in keys if isinstance(key, BandedDistance)]
+        models = list({key: None for key in (*keys, *banded) if isinstance(key, (LargestSum, BandedSum, NearestCentre))})
         leaves: dict[str, exp.Expression] = {}
         sums: dict[str, exp.Expression] = {}
         best: dict[str, exp.Expression] = {}
         for number, key in enumerate(models):
+            if isinstance(key, NearestCentre):
+                self._sums[key] = [f"m{number}s{place}" for place in range(key.size)]
+                sums |= dict(zip(self._sums[key], self._nearness(key), strict=True))
+                self._best[key] = f"m{number}b"
+                best[self._best[key]] = _largest(self._sums[key])
+                continue
             scored = [(f"m{number}t{place}", tree) for place, tree in enumerate(key.trees)]
             leaves |= {name: self._leaf(tree, 0) for name, tree in scored}
             width = key.size if isinstance(key, LargestSum) else 1
@@ -152,13 +197,32 @@ class CountQuery:
             for place, name in enumerate(self._sums[key]):
                 sums[name] = _sum_of([_leaf_score(leaf_name, tree, place) for leaf_name, tree in scored])
             if isinstance(key, LargestSum):
-                first, *others = [exp.column(name) for name in self._sums[key]]
                 self._best[key] = f"m{number}b"
-                best[self._best[key]] = exp.Greatest(this=first, expressions=others)
+                best[self._best[key]] = _largest(self._sums[key])
         if not models:
             return relation
-        summed = _layer(_layer(relation, leaves), sums)
-        return _layer(summed, best) if best else summed
+        summed = _layer(_layer(relation, leaves) if leaves else relation, sums)
+        with_best = _layer(summed, best) if best else summed
+        self._distances = {nearest: f"d{number}" for number, nearest in enumerate(dict.fromkeys(banded))}
+        distances = {name: self._squared_distance(nearest) for nearest, name in self._distances.items()}
+        return _layer(with_best, distances) if distances else with_best
+
+    def _nearness(self, key: NearestCentre) -> Iterator[exp.Expression]:
+        """For each centre the part of minus the squared distance that differs between centres, in whole numbers."""
+        for centre in key.centres:
+            nearness: exp.Expression = _int(-sum(place * place for place in centre))
+            for name, scale, place in zip(key.attributes, key.scales, centre, strict=True):
+                nearness = _add(nearness, _times(_big(exp.column(self._columns[name])), _int(2 * scale * place)))
+            yield nearness
+
+    def _squared_distance(self, key: NearestCentre) -> exp.Expression:
+        """To the nearest centre: |x|^2 less the largest nearness, which is |x|^2 - |x - c|^2."""
+        positions = [
+            _times(_big(exp.column(self._columns[name])), _int(scale))
+            for name, scale in zip(key.attributes, key.scales, strict=True)
+        ]
+        squares = _sum_of([_times(position, position.copy()) for position in positions])
+        return exp.paren(exp.Sub(this=squares, expression=exp.column(self._best[key])))
 
     def _leaf(self, tree: RowScores, first: int) -> exp.Expression:
         """The number of the row's leaf in a model's tree, counted from `first`."""
@@ -273,8 +337,15 @@ def _sum_of(numbers: Sequence[exp.Expression]) -> exp.Expression:
     return added[0]
 
 
+def _largest(names: Sequence[str]) -> exp.Expression:
+    first, *others = [exp.column(name) for name in names]
+    return exp.Greatest(this=first, expressions=others) if others else first
+
+
 def _place_of(best: str, sums: Sequence[str]) -> exp.Expression:
     """The place of the largest sum; of equal ones the first."""
+    if len(sums) == 1:
+        return _int(0)
     case = exp.Case(this=exp.column(best))
     for place, name in enumerate(sums[:-1]):
         case = case.when(exp.column(name), _int(place), copy=False)

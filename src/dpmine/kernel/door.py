@@ -27,6 +27,7 @@ from dpmine.kernel.entropy import Entropy
 from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.noise import ExactNoise, Integers, NoiseSource, add_noise
 from dpmine.kernel.odometer import charge_of, root_node
+from dpmine.kernel.private_tree import decay_of, grow_private_tree
 from dpmine.kernel.replay import DATASET
 from dpmine.kernel.scores import (
     RankScore,
@@ -50,10 +51,13 @@ from dpmine.plans import (
     BySubset,
     ByThreshold,
     Cells,
+    ClippedSums,
     Counts,
+    GrownCuts,
     Plan,
     PowerSums,
     RowKey,
+    RowRules,
     RowSplits,
     SparseCounts,
     Whole,
@@ -76,6 +80,10 @@ class Engine(Protocol):
 
     def occupied(self, cells: Cells, keys: tuple[RowKey, ...]) -> tuple[Integers, Integers]:
         """The numbers of the combinations (cell, key values) that hold rows, rising, and how many rows each holds."""
+        ...
+
+    def clipped_sums(self, cells: Cells, question: ClippedSums) -> Integers:
+        """For each centre the exact sums of its rows' clipped offsets, of shape [centres, attributes]."""
         ...
 
     def ready(self) -> None:
@@ -164,6 +172,10 @@ class Kernel:
             return Answer(self._sparse_counts(plan, question), epsilon, 1)
         if isinstance(question, PowerSums):
             return Answer(self._noisy_sums(plan, question), epsilon, max(question.sensitivities))
+        if isinstance(question, ClippedSums):
+            return Answer((self._clipped_sums(plan, question),), epsilon, max(question.radii))
+        if isinstance(question, GrownCuts):
+            return Answer((self._grown_cuts(plan, question),), epsilon, 1)
         if isinstance(question, BestRank):
             return Answer(self._best_ranks(plan, question), epsilon, RankScore(*_order(question)).range)
         if isinstance(question, BestLabel):
@@ -226,6 +238,24 @@ class Kernel:
                 noisy.append(int(add_noise(exact_sum, self._noise, noise_scale(sensitivity, Epsilon(share)))[0]))
             numbers.append(tuple(noisy))
         return tuple(numbers)
+
+    def _clipped_sums(self, plan: Plan, question: ClippedSums) -> tuple[int, ...]:
+        """The sums of cluster after cluster, each with noise for its own radius: a row is in one cluster."""
+        exact_sums = self._engine.clipped_sums(plan.cells, question)
+        epsilon = Epsilon(plan.units[0])
+        noisy = [
+            add_noise(sums, self._noise, noise_scale(radius, epsilon))
+            for sums, radius in zip(exact_sums, question.radii, strict=True)
+        ]
+        return tuple(int(number) for sums in noisy for number in sums)
+
+    def _grown_cuts(self, plan: Plan, question: GrownCuts) -> tuple[int, ...]:
+        def counted(rules: RowRules | None) -> Integers:
+            (exact_counts,) = self._engine.counts(Cells(plan.cells.steps, rules), [()])
+            return exact_counts
+
+        root = grow_private_tree(counted, question.rules, question.deepest, self._noise, Epsilon(plan.units[0]))
+        return tuple(int(node.cut is not None) for node in root.nodes())
 
     def _best_ranks(self, plan: Plan, question: BestRank) -> tuple[tuple[int, ...] | None, ...]:
         (exact_counts,) = self._engine.counts(plan.cells, [(question.key,)])
@@ -360,6 +390,10 @@ def describe(plan: Plan) -> str:
     if isinstance(question, PowerSums):
         names = {(1,): "sum", (0, 1): "mean", (0, 1, 2): "variance"}
         return f"{names[question.powers]} of {_key_name(question.key)}" + where
+    if isinstance(question, ClippedSums):
+        return f"sums of offsets from {len(question.radii)} centres" + where
+    if isinstance(question, GrownCuts):
+        return "private tree by " + ", ".join(rule.attribute for rule in question.rules) + where
     if isinstance(question, BestRank):
         return f"quantile {question.numerator}/{question.denominator} of {_key_name(question.key)}" + where
     if isinstance(question, BestModel):
@@ -393,6 +427,11 @@ def expected_error(plan: Plan) -> str:
         )
     if isinstance(question, PowerSums):
         return _expected_error_of_sums(question, smallest)
+    if isinstance(question, ClippedSums):
+        widths = sorted({noise_deviation(noise_scale(radius, smallest)) for radius in question.radii})
+        return f"Standard deviations of the noise of each sum, in positions: {widths[0]:.3g} to {widths[-1]:.3g}."
+    if isinstance(question, GrownCuts):
+        return f"Nodes with fewer than about {4 * decay_of(smallest)} rows a level are seldom split on purpose."
     if isinstance(question, BestRank):
         away = 2 * max(question.numerator, question.denominator - question.numerator) / question.denominator
         loss = away / float(smallest) * (math.log(question.key.size) + math.log(20))

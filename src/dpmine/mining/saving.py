@@ -7,21 +7,24 @@ from pathlib import Path
 from typing import Any
 
 from dpmine.errors import DpmineError, RequestError
-from dpmine.mining.trees.estimator import FORMAT, FORMAT_VERSION, LONGEST_FILE, TreeEstimator
+from dpmine.mining.models import FORMAT, FORMAT_VERSION, LONGEST_FILE, Model
 
 
-def algorithms() -> dict[str, type[TreeEstimator]]:
+def algorithms() -> dict[str, type[Model]]:
     """Every algorithm whose models can be saved, by the name in the file."""
+    from dpmine.mining.clustering.dplloyd import DPLloyd
+    from dpmine.mining.clustering.kmeans import KMeans
     from dpmine.mining.forests import GreedyForest, RandomForest
     from dpmine.mining.trees.classifier import TreeClassifier
     from dpmine.mining.trees.diffp_c45 import DiffPC45
     from dpmine.mining.trees.diffp_id3 import DiffPID3
     from dpmine.mining.trees.sulq_id3 import SulqID3
 
-    return {cls.__name__: cls for cls in (TreeClassifier, DiffPC45, DiffPID3, SulqID3, GreedyForest, RandomForest)}
+    trees = (TreeClassifier, DiffPC45, DiffPID3, SulqID3, GreedyForest, RandomForest)
+    return {cls.__name__: cls for cls in (*trees, KMeans, DPLloyd)}
 
 
-def load(path: str | Path) -> TreeEstimator:
+def load(path: str | Path) -> Model:
     """A model that was saved with `save`."""
     try:
         if Path(path).stat().st_size > LONGEST_FILE:
@@ -42,5 +45,5 @@ def load(path: str | Path) -> TreeEstimator:
         return known[form["algorithm"]].from_json(form)
     except DpmineError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise RequestError(f"{str(path)!r} is not a complete model: {error}.") from None

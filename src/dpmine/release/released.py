@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.intervals import noise_deviation, noise_half_width, noise_scale
-from dpmine.public_random import public_generator
+from dpmine.public_random import PublicGenerator, public_generator
 from dpmine.queries import phantoms
 from dpmine.release.cuts import CutValue
 from dpmine.schema import Attribute, Nominal, Numeric, Schema, Unit
@@ -171,7 +171,7 @@ def plain_values(attribute: Nominal | Numeric) -> NDArray[Any]:
 
 
 def _drawn(
-    values: Sequence[CutValue], weights: Weights, value: NDArray[np.int64], random: np.random.Generator
+    values: Sequence[CutValue], weights: Weights, value: NDArray[np.int64], random: PublicGenerator
 ) -> NDArray[np.int64]:
     """For each record a code under its value, by the weights."""
     found = np.zeros(len(value), dtype=np.int64)

@@ -213,4 +213,6 @@ def number_of(candidates: Sequence[Splits], schema: Schema) -> int:
 
 
 def off_by(epsilon: Epsilon) -> str:
+    if not epsilon.units:
+        return ""  # the plan refuses such a step
     return f"each off by {noise_deviation(noise_scale(1, epsilon)):,.3g} rows"

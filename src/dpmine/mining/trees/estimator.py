@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,8 +10,9 @@ from numpy.typing import NDArray
 
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
-from dpmine.mining.estimators import Estimator, SchemaLike, check_number, named_columns
+from dpmine.mining.estimators import SchemaLike, check_number, named_columns
 from dpmine.mining.evaluation import Evaluation, evaluate
+from dpmine.mining.models import Model, Predictions
 from dpmine.model_keys import LARGEST_SCORE, Predicted
 from dpmine.progress import Progress
 from dpmine.schema import MOST_ROWS, Schema
@@ -21,14 +20,12 @@ from dpmine.tables import Amount, PrivateTable
 from dpmine.tree_models import Node, Trees, columns_of, encode_rows
 from dpmine.values import from_json, to_json
 
-FORMAT, FORMAT_VERSION = "dpmine model", 1
 DEEPEST = 20  # levels of a tree
 LABELS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "bool": {"True": True, "False": False}.__getitem__}
 """How class labels, which a schema states as text, become the type of the y that a model was fitted with."""
-LONGEST_FILE = 64 * 1024 * 1024
 
 
-class TreeEstimator(Estimator):
+class TreeEstimator(Model):
     """A classifier made of decision trees.
 
     After fit: `trees_` (the noisy trees), `schema_` (the public facts), `classes_`, `cost_` (the epsilon that the model
@@ -38,10 +35,7 @@ class TreeEstimator(Estimator):
 
     max_depth: Any
     trees_: Trees
-    schema_: Schema
     classes_: NDArray[Any]
-    cost_: Epsilon
-    charged_: Epsilon
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -90,6 +84,14 @@ class TreeEstimator(Estimator):
         """The accuracy on rows in hand, computed from true labels: for public data only. On private data: evaluate."""
         right = np.asarray(self.predict(X)) == np.asarray(y)
         return float(np.average(right, weights=sample_weight))
+
+    def predictions(self, X: Any) -> Predictions:
+        """The class of each row and the probability of every class."""
+        shares = self.predict_proba(X)
+        columns: dict[str, Sequence[object]] = {"predicted": self.classes_[shares.argmax(axis=1)].tolist()}
+        for label, column in zip(self.classes_, shares.T, strict=True):
+            columns[f"probability {label}"] = [f"{share:.6f}" for share in column]
+        return Predictions(columns, {"classes": [str(label) for label in self.classes_]})
 
     def _sums(self, X: Any) -> NDArray[np.int64]:
         trees: Trees = self._model("trees_")
@@ -151,38 +153,14 @@ class TreeEstimator(Estimator):
 
     # -- saved ------------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
-        """Write the fitted model as JSON; `dm.load` reads it back."""
-        try:
-            Path(path).write_text(json.dumps(self.to_json(), indent=1, default=_plain) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise RequestError(f"Cannot write {str(path)!r}: {error.strerror}.") from None
-
-    def to_json(self) -> dict[str, Any]:
-        """The fitted model as plain JSON: parameters, public facts and noisy trees."""
+    def learned(self) -> dict[str, Any]:
         trees: Trees = self._model("trees_")
-        params = {name: str(item) if name == "epsilon" else item for name, item in self.get_params().items()}
-        params.pop("schema")
-        return {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "algorithm": type(self).__name__,
-            "params": params,
-            "cost": str(self.cost_),
-            "labels": self._label_kind,
-            "schema": self.schema_.to_toml(),
-            "trees": to_json(trees),
-        }
+        return {"labels": self._label_kind, "trees": to_json(trees)}
 
-    @classmethod
-    def from_json(cls, form: dict[str, Any]) -> Self:
-        """The inverse of `to_json`."""
-        model = cls(**form["params"])
-        cost = Epsilon.parse_or_zero(form["cost"], name="cost")
-        schema = Schema.from_toml(form["schema"], where="the model's schema")
+    def read(self, form: dict[str, Any]) -> None:
         trees = from_json(form["trees"], Trees)
-        _check(trees, schema)
-        return model._fitted(trees, schema, cost, str(form["labels"]))
+        _check(trees, self.schema_)
+        self._fitted(trees, self.schema_, self.cost_, str(form["labels"]))
 
     def __sklearn_tags__(self) -> Any:
         """Called by scikit-learn alone, so it is there."""
@@ -199,13 +177,6 @@ class TreeEstimator(Estimator):
         """max_depth, or an error that says what it may be."""
         check_number("max_depth", self.max_depth, 1, DEEPEST, whole=True)
         return int(self.max_depth)
-
-
-def _plain(item: Any) -> Any:
-    """numpy's numbers among the parameters, as JSON knows them."""
-    if isinstance(item, np.generic):
-        return item.item()
-    raise TypeError(f"{type(item).__name__} cannot be saved")
 
 
 def label_kind(y: Any) -> str:

@@ -1,0 +1,70 @@
+"""PrivTree: a tree that is finer where more rows are, at one price however deep it grows (Zhang, Xiao and Xie 2016).
+
+A node is cut if its number of rows, less a decay for each level above it, exceeds 0 by a noisy comparison. Rows along one
+path change all its nodes by one, but a node that is far above the threshold is cut anyway, so that only the last few nodes
+of a path tell anything. Only which nodes are cut is released.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from dpmine.epsilon import Epsilon
+from dpmine.intervals import noise_scale
+from dpmine.kernel.noise import Integers, NoiseSource
+from dpmine.plans import RowCuts, RowRules
+from dpmine.private_trees import CutNode, cut_of, whole_box
+from dpmine.queries import MOST_PRIVATE_NODES
+
+LN_2 = Fraction(6932, 10_000)  # a little more than ln 2
+
+
+def decay_of(epsilon: Epsilon) -> int:
+    """delta: the whole number of rows that a level costs, so that exp(-delta epsilon / 3) <= 1/2."""
+    return math.ceil(LN_2 * noise_scale(3, epsilon))
+
+
+def grow_private_tree(
+    counted: Callable[[RowRules | None], Integers],
+    rules: Sequence[RowCuts],
+    deepest: int,
+    noise: NoiseSource,
+    epsilon: Epsilon,
+) -> CutNode:
+    """Grow the tree level by level. `counted` gives the exact number of rows in every leaf of the tree so far.
+
+    Claim        epsilon-DP for adding or removing one row, for the whole structure.
+    Sensitivity  1 for the count of each node on one path from the root, 0 for all others.
+    Price        epsilon, whatever the depth and the number of nodes.
+    Proof        With a = exp(-epsilon / 3), b(v) = max(-delta, c(v) - depth(v) delta) and discrete Laplace noise Z of ratio
+                 a, v is cut if b(v) + Z > 0. Adding a row raises b by 0 or 1 on one path. That makes a cut likelier by a
+                 factor of at most exp(epsilon / 3), and of at most exp((epsilon / 3) a^y) where b(v) = 1 + y after it. Going
+                 up from the last node above the floor, b rises by delta a level: together at most
+                 (epsilon / 3) (1 + 1 + 1/2 + 1/4 + ...) = epsilon. Not to cut becomes less likely by at most
+                 exp(epsilon / 3), and ends the path. docs/proofs.md#private-tree.
+    Assumes      cuts that follow from public rules; a^delta <= 1/2; noise whose scale is not smaller than asked for.
+    Not covered  time and memory, which follow the number of nodes and rows.
+    Reference    Zhang, Xiao, Xie 2016, Algorithm 2 and Theorem 3.1; here for whole numbers.
+    """
+    scale, decay = noise_scale(3, epsilon), decay_of(epsilon)
+    root = CutNode(whole_box(rules), 0)
+    level, nodes = [root], 1
+    for depth in range(deepest):
+        leaves = {id(leaf): place for place, leaf in enumerate(root.leaves())}
+        exact_counts = counted(root.row_rules(rules))
+        biased = np.maximum(exact_counts[[leaves[id(node)] for node in level]] - depth * decay, -decay)
+        above = noise.discrete_laplace(scale, len(level)) > -biased  # no sum that could wrap
+        below: list[CutNode] = []
+        for node, goes_on in zip(level, above.tolist(), strict=True):
+            cut = cut_of(node.box, rules) if goes_on else None
+            if cut is not None and nodes + 2 <= MOST_PRIVATE_NODES:  # which follows from answers alone
+                below.extend(node.split(cut))
+                nodes += 2
+        level = below
+        if not level:
+            break
+    return root

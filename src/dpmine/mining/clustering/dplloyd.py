@@ -1,0 +1,139 @@
+"""DPLloyd: Lloyd's algorithm with noisy sizes and sums in every step, as in the course slides (Blum and others 2005).
+
+The slides divide the sum of a cluster's points, with noise of scale |Dom| T / epsilon, by its noisy size. For points in d
+dimensions |Dom| must bound the sum of all coordinates' absolute values: d r, not r, for coordinates within +-r.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.intervals import noise_deviation, noise_scale
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
+from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters, check_seed
+from dpmine.mining.clustering.space import Points, Space
+from dpmine.mining.estimators import Amount, SchemaLike, check_number
+from dpmine.mining.trees.classifier import off_by
+from dpmine.progress import Progress
+from dpmine.public_random import public_generator
+from dpmine.schema import Schema
+from dpmine.tables import PrivateTable
+
+AUTO = "auto"
+TYPICAL = 0.225  # distance of a centre from the middle of the box, in half extents (Su and others 2016)
+MOST_ITERATIONS = 100
+RETRIES = 100  # for each start that must keep its distance
+
+
+@dataclass(repr=False, eq=False)
+class DPLloyd(ClusterEstimator):
+    """k-means by noisy Lloyd steps.
+
+    n_clusters   k
+    epsilon      the whole privacy budget, the same for every step
+    iterations   T; "auto" takes 2 to 7, by epsilon, k and rows (Su and others 2016)
+    starts       "random" points of the box, or "spread": as far apart as possible; public either way
+    shares       "equal": one half of a step for sizes, one for sums; "optimal": what makes the error of centres smallest
+    attributes   which numeric attributes to cluster by; None: all of the schema
+    scaling      "none" or "bounds", as in KMeans
+    rows         about how many rows, for iterations="auto"; None: the schema's bound
+    seed         of the starts
+    schema       the public facts, for fit(X)
+
+    Example: dm.DPLloyd(5, epsilon=1, iterations=10).fit(private).cluster_centers_
+    """
+
+    n_clusters: int = 8
+    epsilon: Amount = 1.0
+    iterations: int | str = 10
+    starts: str = "random"
+    shares: str = "equal"
+    attributes: tuple[str, ...] | list[str] | None = None
+    scaling: str = "none"
+    rows: int | None = None
+    seed: int | None = None
+    schema: SchemaLike = None
+
+    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
+        facts = Schema.load(schema)
+        self._check()
+        space = self.space(facts)
+        turns = self.turns(facts, space)
+        sizes, sums = self.step(facts, space)
+        steps = (
+            PlanStep("count the rows of every cluster", sizes, turns, off_by(sizes)),
+            PlanStep("sum the points of every cluster", sums, turns),
+        )
+        return BudgetPlan("DPLloyd", self.budget, steps, facts.rows_per_unit)
+
+    def turns(self, schema: Schema, space: Space) -> int:
+        """T."""
+        if self.iterations != AUTO:
+            return int(self.iterations)
+        d, k = space.dimensions, int(self.n_clusters)
+        rows = self.rows or schema.rows_at_most
+        least = math.sqrt(500 * k**3 / rows**2 * (d + self._size_weight(d)) ** 3)
+        return int(min(max(float(self.row_budget(schema)) / least, 2), 7))
+
+    def step(self, schema: Schema, space: Space) -> tuple[Epsilon, Epsilon]:
+        """What sizes and sums get in each step."""
+        one = part_of(self.row_budget(schema), self.turns(schema, space))
+        d = space.dimensions
+        weight = self._size_weight(d)
+        share = Fraction(1, 2) if self.shares == "equal" else Fraction(str(round(weight / (d + weight), 6)))
+        sizes = part_of(one, share)
+        return sizes, Epsilon(one.units - sizes.units)
+
+    def _size_weight(self, dimensions: int) -> float:
+        return float((4 * dimensions * TYPICAL**2) ** (1 / 3))
+
+    def _check(self) -> None:
+        check_seed(self.seed)
+        check_clusters(self.n_clusters)
+        if self.iterations != AUTO:
+            check_number("iterations", self.iterations, 1, MOST_ITERATIONS, whole=True)
+        if self.rows is not None:
+            check_number("rows", self.rows, 1, 2**31, whole=True)
+        for name, allowed in (("starts", ("random", "spread")), ("shares", ("equal", "optimal"))):
+            if getattr(self, name) not in allowed:
+                raise RequestError(f"{name} must be one of {', '.join(allowed)}. Got {getattr(self, name)!r} instead.")
+
+    def _cluster(self, private: PrivateTable, space: Space, progress: Progress) -> tuple[Points, NDArray[np.float64]]:
+        sizes_epsilon, sums_epsilon = self.step(private.schema, space)
+        middle = np.rint(space.extents / 2).astype(np.int64).tolist()
+        radius = math.ceil(float(space.extents.sum()) / 2) + space.dimensions  # d r: no point is clipped
+        centres = self._starts(space)
+        sizes = np.zeros(len(centres))
+        enough = noise_deviation(noise_scale(1, sizes_epsilon))
+        for _ in progress.steps(range(self.turns(private.schema, space)), "iterations"):
+            nearest = space.nearest(centres)
+            sizes = private.histogram(nearest, epsilon=sizes_epsilon).counts.astype(np.float64)
+            sums = private.offset_sums(nearest, [middle] * len(centres), [radius] * len(centres), epsilon=sums_epsilon).sums
+            known = sizes > enough  # a size that may be noise says nothing: the centre stays
+            moved = np.array(middle) + sums / np.maximum(sizes, 1)[:, None]
+            centres = np.where(known[:, None], np.clip(moved, 0, space.extents), centres)
+        return centres, np.maximum(sizes, 0)
+
+    def _starts(self, space: Space) -> Points:
+        random = public_generator(self.seed)
+        k = int(self.n_clusters)
+        if self.starts == "random":
+            return random.uniform(0, 1, (k, space.dimensions)) * space.extents
+        apart = 0.5
+        while True:
+            points: list[Points] = []
+            for _ in range(RETRIES * k):
+                point = random.uniform(apart, 1 - apart, space.dimensions) if apart < 0.5 else np.full(space.dimensions, 0.5)
+                if all(np.linalg.norm(point - other) >= 2 * apart for other in points):
+                    points.append(point)
+                if len(points) == k:
+                    return np.array(points) * space.extents
+            apart *= 0.9

@@ -1,0 +1,206 @@
+"""What every private clustering offers: fit, predict, transform, sizes, a paid inertia, a map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.mining.clustering.inertia import private_inertia
+from dpmine.mining.clustering.lloyd import nearest_of
+from dpmine.mining.clustering.saved_synopsis import noisy_sizes, synopsis_form, synopsis_of
+from dpmine.mining.clustering.space import Points, Space
+from dpmine.mining.clustering.synopsis import Synopsis
+from dpmine.mining.estimators import Amount, SchemaLike, check_number
+from dpmine.mining.models import Model, Predictions
+from dpmine.model_keys import MOST_CENTRES, Nearest
+from dpmine.progress import Progress
+from dpmine.results import Estimate
+from dpmine.schema import Schema
+from dpmine.tables import PrivateTable, open_in_memory
+from dpmine.tree_models import encode_rows
+
+if TYPE_CHECKING:
+    from dpmine.report.cluster_maps import ClusterMap
+
+
+class ClusterEstimator(Model):
+    """A clustering by centres.
+
+    After fit: `cluster_centers_` (in the attributes' own units), `cluster_sizes_` (noisy numbers of rows), `space_` (the
+    attributes and their scales), `schema_`, `cost_`, `charged_`. No labels, no inertia and no number of rows of the training
+    data are kept.
+    """
+
+    attributes: tuple[str, ...] | list[str] | None
+    scaling: str
+
+    cluster_centers_: Points
+    cluster_sizes_: NDArray[np.float64]
+    positions_: Points
+    synopsis_: Synopsis
+    space_: Space
+
+    def _cluster(self, private: PrivateTable, space: Space, progress: Progress) -> tuple[Points, NDArray[np.float64]]:
+        """Ask the private table, spend at most the budget, and return centres (in positions) and noisy sizes."""
+        raise NotImplementedError
+
+    def space(self, schema: Schema) -> Space:
+        return Space.of(schema, self.attributes, self.scaling)
+
+    def fit(self, X: Any, y: Any = None, *, schema: SchemaLike = None, progress: bool | None = None) -> Self:
+        """Find clusters in a private table, or in rows in hand: fit(private) or fit(X, schema=...). `y` is not used."""
+        private = self._private(X, None, schema)
+        plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
+        space = self.space(private.schema)
+        before = private.remaining().units
+        guarded = private.with_room_for(Epsilon(plan.cost.units // plan.rows_per_unit))
+        positions, sizes = self._cluster(guarded, space, Progress(f"Clustering by {plan.algorithm}", shown=progress))
+        order = np.argsort(-sizes, kind="stable")
+        self.positions_ = np.array(space.nearest(positions[order]).centres, dtype=np.float64)
+        self.cluster_centers_, self.cluster_sizes_ = space.values(self.positions_), sizes[order]
+        self.space_, self.schema_, self.cost_ = space, private.schema, plan.cost
+        self.charged_ = Epsilon(before - private.remaining().units)
+        return self
+
+    def _private(self, data: Any, y: Any, schema: SchemaLike) -> PrivateTable:
+        """As for classifiers, but without a class."""
+        if isinstance(data, PrivateTable):
+            if schema is not None:
+                raise RequestError("A private table brings its schema along: call fit(private) alone.")
+            return data
+        facts = self._facts(schema)
+        space = self.space(facts)
+        only = replace(facts, attributes=space.attributes, class_attribute=None)  # other columns are not even read
+        return open_in_memory(_columns(data, space), only, self.budget)
+
+    def nearest(self) -> Nearest:
+        """The clusters as a key: `private.histogram(model.nearest(), epsilon=...)`."""
+        return self._fitted().space_.nearest(self.positions_)
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The number of the nearest centre for each row of a public table."""
+        return nearest_of(self._positions(X), self.positions_)
+
+    def transform(self, X: Any) -> Points:
+        """The distance of each row of a public table to every centre, in the units that clusters are made in.
+
+        With scaling "none" these are the attributes' own units; with "bounds" every attribute is 1 long.
+        """
+        points = self._positions(X)
+        away = np.sqrt(np.stack([np.sum((points - centre) ** 2, axis=1) for centre in self.positions_], axis=1))
+        distances: Points = away * self._unit()
+        return distances
+
+    def inertia(self, private: PrivateTable, *, epsilon: Amount) -> Estimate:
+        """The sum of squared distances of private rows to their nearest centres, noisy, with an interval. Spends.
+
+        In the units of `transform`. The epsilon is what it costs, as with the estimators.
+        """
+        if not isinstance(private, PrivateTable):
+            raise RequestError("inertia is asked of a private table. For public rows in hand: transform(X).min(axis=1).")
+        paid = Epsilon(Epsilon.parse(epsilon).units // private.schema.rows_per_unit)
+        return private_inertia(private, self.nearest(), self.space_, self._unit(), paid)
+
+    def _unit(self) -> float:
+        """How long one position is, in the units that clusters are made in."""
+        space = self._fitted().space_
+        return (
+            1 / float(space.extents.max()) if self.scaling == "bounds" else float(space.attributes[0].step) / space.scales[0]
+        )
+
+    def predictions(self, X: Any) -> Predictions:
+        """The number of each row's cluster."""
+        return Predictions({"cluster": self.predict(X).tolist()}, {"clusters": list(range(len(self.positions_)))})
+
+    def _positions(self, X: Any) -> Points:
+        space = self._fitted().space_
+        rows, _ = encode_rows(_columns(X, space), self.schema_, list(space.names))
+        return space.positions([rows[name] for name in space.names])
+
+    # -- drawn ------------------------------------------------------------------------------------------------------
+
+    def to_text(self) -> str:
+        """A table of noisy sizes and centres for a terminal."""
+        from dpmine.mining.clustering.mapping import measures_of
+        from dpmine.report.clusters import clusters_text
+
+        return clusters_text(measures_of(self._fitted().space_), self.cluster_centers_, self.cluster_sizes_)
+
+    def to_svg(self, *, x: str | None = None, y: str | None = None, title: str | None = None) -> str:
+        """A map of two attributes (else the first two) as an SVG picture: where rows are, centres and noisy sizes."""
+        from dpmine.report.cluster_maps import map_svg
+
+        return map_svg(self._map(x, y, title))
+
+    def plot(self, x: str | None = None, y: str | None = None, ax: Any = None) -> Any:
+        """The same map as a matplotlib figure, on `ax` where given."""
+        from dpmine.report.cluster_maps import map_figure
+
+        return map_figure(self._map(x, y, None), ax=ax)
+
+    def _map(self, x: str | None, y: str | None, title: str | None) -> ClusterMap:
+        from dpmine.mining.clustering.mapping import map_of
+
+        space, synopsis = self._fitted().space_, getattr(self, "synopsis_", None)
+        clusters = "1 cluster" if len(self.positions_) == 1 else f"{len(self.positions_)} clusters"
+        heading = title if title is not None else f"{clusters} of {self.schema_.name}, epsilon {self.cost_}"
+        return map_of(heading, space, self.positions_, self.cluster_sizes_, synopsis, x, y)
+
+    def _repr_svg_(self) -> str | None:
+        """Notebooks draw clusters in two attributes by themselves."""
+        return self.to_svg() if hasattr(self, "positions_") and self.space_.dimensions == 2 else None
+
+    # -- saved ------------------------------------------------------------------------------------------------------
+
+    def learned(self) -> dict[str, Any]:
+        space = self._fitted().space_
+        return {
+            "attributes": list(space.names),
+            "scales": list(space.scales),
+            "centres": self.positions_.astype(np.int64).tolist(),
+            "sizes": self.cluster_sizes_.tolist(),
+            "synopsis": synopsis_form(getattr(self, "synopsis_", None)),
+        }
+
+    def read(self, form: dict[str, Any]) -> None:
+        space = Space.read(self.schema_, form["attributes"], form["scales"])
+        centres = np.array(Nearest(space.names, space.scales, tuple(map(tuple, form["centres"]))).centres, dtype=np.float64)
+        sizes = noisy_sizes(form["sizes"])
+        if np.any(centres > space.extents) or len(sizes) != len(centres):
+            raise RequestError("The model's centres do not fit its schema.")
+        synopsis = synopsis_of(form["synopsis"], space)
+        if synopsis is not None:
+            self.synopsis_ = synopsis
+        self.space_, self.positions_, self.cluster_sizes_ = space, centres, sizes
+        self.cluster_centers_ = space.values(centres)
+
+    def _fitted(self) -> Self:
+        if not hasattr(self, "positions_"):
+            raise RequestError(f"This {type(self).__name__} is not fitted yet. Call fit first.")
+        return self
+
+
+def _columns(X: Any, space: Space) -> Any:
+    """Columns of an array are the clustered attributes, in order."""
+    if not isinstance(X, np.ndarray):
+        return X
+    if X.ndim != 2 or X.shape[1] != space.dimensions:
+        raise RequestError(f"An array needs one column for each of {', '.join(space.names)}. Got shape {X.shape}.")
+    return {name: X[:, place].tolist() for place, name in enumerate(space.names)}
+
+
+def check_clusters(clusters: object, name: str = "n_clusters") -> int:
+    """The number of clusters, or an error that says what it may be."""
+    check_number(name, clusters, 1, MOST_CENTRES, whole=True)
+    return int(clusters)  # type: ignore[call-overload, no-any-return]
+
+
+def check_seed(seed: object) -> None:
+    """Before anything is spent: public choices that need it come last."""
+    if seed is not None:
+        check_number("seed", seed, 0, 2**63, whole=True)

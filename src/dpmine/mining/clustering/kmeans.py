@@ -1,0 +1,166 @@
+"""`KMeans`: the clustering to reach for. A private synopsis is bought once and clustered freely.
+
+    few dimensions   a grid of noisy counts; neighbourhoods that do not rise out of the noise are dropped
+    more             noisy histograms of each attribute say where cuts are worth most, a private tree cuts where the rows
+                     are, its leaves are counted, and two Lloyd steps on clipped offsets move the centres
+
+Which of the two follows from the number of attributes. Lloyd steps from random starts, as in the course slides, are
+`DPLloyd`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
+from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters, check_seed
+from dpmine.mining.clustering.lloyd import nearest_of, refined
+from dpmine.mining.clustering.space import Points, Space
+from dpmine.mining.clustering.synopsis import Synopsis, grid_synopsis, tree_synopsis
+from dpmine.mining.estimators import Amount, SchemaLike, check_number
+from dpmine.mining.trees.classifier import off_by
+from dpmine.postprocess.weighted_kmeans import Clustering, weighted_kmeans
+from dpmine.progress import Progress
+from dpmine.schema import Schema
+from dpmine.tables import PrivateTable
+
+AUTO = "auto"
+GRID, TREE = "grid", "tree"
+MOST_GRID_DIMENSIONS = 3
+COUNT_SHARE = Fraction(3, 100)  # of epsilon, for the number of rows that the grid's cells follow from
+MARGINALS, STRUCTURE, LEAVES, STEP = Fraction(10, 100), Fraction(25, 100), Fraction(25, 100), Fraction(20, 100)
+STEPS = 2
+
+
+@dataclass(frozen=True)
+class ClusterBudget:
+    """The whole budget plan: of a grid the first two, of a tree the others. A row is in all of them, so they add up."""
+
+    count: Epsilon
+    grid: Epsilon
+    marginal: Epsilon
+    """For the histogram of each attribute."""
+    structure: Epsilon
+    leaves: Epsilon
+    step: Epsilon
+    """For each Lloyd step."""
+
+
+@dataclass(repr=False, eq=False)
+class KMeans(ClusterEstimator):
+    """Private k-means.
+
+    n_clusters    how many clusters; "auto" looks for the number after which more clusters bring little (up to max_clusters)
+    epsilon       the whole privacy budget
+    attributes    which numeric attributes to cluster by; None: all of the schema
+    scaling       "none": distances in the attributes' own units; "bounds": every attribute equally long
+    method        "auto", "grid" (up to 3 attributes) or "tree"
+    max_clusters  with n_clusters="auto", at most so many
+    seed          of the public choices: where ordinary k-means starts on the synopsis
+    schema        the public facts, for fit(X)
+
+    Example: dm.KMeans(5, epsilon=1, attributes=["age", "hours"], scaling="bounds").fit(private).cluster_centers_
+    """
+
+    n_clusters: int | str = 8
+    epsilon: Amount = 1.0
+    attributes: tuple[str, ...] | list[str] | None = None
+    scaling: str = "none"
+    method: str = AUTO
+    max_clusters: int = 30
+    seed: int | None = None
+    schema: SchemaLike = None
+
+    # -- the budget plan --------------------------------------------------------------------------------------------
+
+    def shares(self, schema: Schema, space: Space) -> ClusterBudget:
+        """Who gets what of a row's budget."""
+        budget, none = self.row_budget(schema), Epsilon(0)
+        if self.method_for(space) == GRID:
+            count = part_of(budget, COUNT_SHARE)
+            return ClusterBudget(count, Epsilon(budget.units - count.units), none, none, none, none)
+        marginal = part_of(budget, MARGINALS / space.dimensions)
+        structure, step = part_of(budget, STRUCTURE), part_of(budget, STEP)
+        leaves = Epsilon(budget.units - marginal.units * space.dimensions - structure.units - STEPS * step.units)
+        return ClusterBudget(none, none, marginal, structure, leaves, step)
+
+    def method_for(self, space: Space) -> str:
+        if self.method != AUTO:
+            return self.method
+        return GRID if space.dimensions <= MOST_GRID_DIMENSIONS else TREE
+
+    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
+        facts = Schema.load(schema)
+        space = self.space(facts)
+        self._check(space)
+        budget = self.shares(facts, space)
+        steps: tuple[PlanStep, ...]
+        if self.method_for(space) == GRID:
+            steps = (
+                PlanStep("count the rows, for the size of cells", budget.count, 1, off_by(budget.count)),
+                PlanStep("count the cells of a grid", budget.grid, 1, off_by(budget.grid)),
+            )
+        else:
+            steps = (
+                PlanStep("count the bins of every attribute", budget.marginal, space.dimensions, off_by(budget.marginal)),
+                PlanStep("grow a tree of cuts", budget.structure),
+                PlanStep("count its leaves", budget.leaves, 1, off_by(budget.leaves)),
+                PlanStep("move the centres", budget.step, STEPS),
+            )
+        return BudgetPlan(f"KMeans ({self.method_for(space)})", self.budget, steps, facts.rows_per_unit)
+
+    def _check(self, space: Space) -> None:
+        check_seed(self.seed)
+        if self.n_clusters != AUTO:
+            check_clusters(self.n_clusters)
+        check_number("max_clusters", self.max_clusters, 3, 100, whole=True)
+        if self.method not in (AUTO, GRID, TREE):
+            raise RequestError(f"method must be one of {AUTO}, {GRID}, {TREE}. Got {self.method!r} instead.")
+        if self.method == GRID and space.dimensions > MOST_GRID_DIMENSIONS:
+            raise RequestError(f"A grid is for up to {MOST_GRID_DIMENSIONS} attributes. Use method='tree'.")
+
+    # -- clustering -------------------------------------------------------------------------------------------------
+
+    def _cluster(self, private: PrivateTable, space: Space, progress: Progress) -> tuple[Points, NDArray[np.float64]]:
+        budget = self.shares(private.schema, space)
+        if self.method_for(space) == GRID:
+            rows = int(private.count(epsilon=budget.count))
+            most = self.max_clusters if self.n_clusters == AUTO else int(self.n_clusters)
+            synopsis = grid_synopsis(private, space, most, rows, budget.grid)
+        else:
+            synopsis = tree_synopsis(
+                private, space, marginals=budget.marginal, structure=budget.structure, counts=budget.leaves
+            )
+        centres = self._centres(space, synopsis)
+        for _ in progress.steps(range(STEPS if budget.step.units else 0), "Lloyd steps"):
+            centres = refined(private, space, centres, synopsis, budget.step)
+        self.synopsis_ = synopsis
+        sizes = np.bincount(nearest_of(synopsis.points, centres), synopsis.weights, len(centres))
+        return centres, sizes.astype(np.float64)
+
+    def _centres(self, space: Space, synopsis: Synopsis) -> Points:
+        if not np.any(synopsis.weights > 0):  # nothing rose out of the noise
+            number = 1 if self.n_clusters == AUTO else int(self.n_clusters)
+            return np.tile(space.extents / 2, (number, 1))
+        if self.n_clusters != AUTO:
+            return weighted_kmeans(synopsis.points, synopsis.weights, int(self.n_clusters), seed=self.seed).centres
+        found = [
+            weighted_kmeans(synopsis.points, synopsis.weights, k, seed=self.seed) for k in range(1, self.max_clusters + 2)
+        ]
+        return found[elbow(found) - 1].centres
+
+
+def elbow(clusterings: Sequence[Clustering]) -> int:
+    """Of clusterings with 1, 2, 3, ... clusters the number at which the logarithm of the cost bends most."""
+    found = np.array([clustering.cost for clustering in clusterings])
+    costs = np.log(np.maximum(found, 1e-12 * found.max() + 1e-300))
+    bends = costs[:-2] - 2 * costs[1:-1] + costs[2:]
+    return int(np.argmax(bends)) + 2

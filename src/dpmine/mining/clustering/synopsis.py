@@ -1,0 +1,163 @@
+"""Private synopses of where the rows are: a grid for few dimensions, a tree of cuts for more.
+
+A synopsis is made of noisy counts, so whatever is done with it afterwards costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.epsilon import Epsilon
+from dpmine.expressions import AttributeKey, Bins, Key
+from dpmine.intervals import noise_deviation, noise_scale
+from dpmine.mining.clustering.marginals import Marginals, bins_of
+from dpmine.mining.clustering.space import Points, Space
+from dpmine.plans import RowCuts
+from dpmine.private_trees import CutNode, tree_of
+from dpmine.queries import LEAF, Rules, Split
+from dpmine.schema import Numeric
+from dpmine.tables import PrivateTable
+
+Weights = NDArray[np.float64]
+
+FEWEST_CELLS, MOST_CELLS = 40, 400  # of a grid, for each cluster
+CELLS_BY_ROWS = 4.0  # cells for each cluster, times the square root of rows a cluster times epsilon
+CLEAR = 3.5  # standard deviations of noise by which a neighbourhood must rise to be kept
+KERNELS = (np.array([1.0, 2, 1]), np.array([1.0, 4, 6, 4, 1]))
+MOST_FINE_CELLS = 20_000  # up to which cells are halved along every axis after smoothing
+DEEPEST = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Synopsis:
+    """Weighted points that stand for the rows, and half the extent of the cell that each stands for, in positions.
+
+    grid   for a grid the number of cells along each axis, else None
+    lower  the lower corners of the cells where points are not in their middles, else None
+    """
+
+    points: Points
+    weights: Weights
+    half: Points
+    grid: tuple[int, ...] | None = None
+    lower: Points | None = None
+
+    @property
+    def corners(self) -> Points:
+        """The lower corners of the cells."""
+        return self.points - self.half if self.lower is None else self.lower
+
+
+# -- a grid ------------------------------------------------------------------------------------------------------------
+
+
+def grid_sides(space: Space, k: int, rows: float, epsilon: Epsilon) -> tuple[int, ...]:
+    """Cells along each axis, near cubes, as many as rows and epsilon allow to be told from noise."""
+    each = min(max(CELLS_BY_ROWS * math.sqrt(max(rows, 1) * float(epsilon) / k), FEWEST_CELLS), MOST_CELLS)
+    volume = float(np.prod(space.extents / space.extents.max()))
+    side = (k * each / volume) ** (1 / space.dimensions)
+    sides = np.rint(space.extents / space.extents.max() * side)
+    return tuple(int(min(max(number, 1), a.size)) for number, a in zip(sides, space.attributes, strict=True))
+
+
+def grid_synopsis(private: PrivateTable, space: Space, k: int, rows: float, epsilon: Epsilon) -> Synopsis:
+    """A noisy count for every cell of a grid; cells whose neighbourhood does not rise out of the noise are dropped."""
+    sides = grid_sides(space, k, rows, epsilon)
+    keys = [grid_key(a, side) for a, side in zip(space.attributes, sides, strict=True)]
+    asked = [key for key in keys if key is not None]
+    counts = private.histogram(*(asked or [AttributeKey(space.names[0])]), epsilon=epsilon).counts
+    counts = counts.reshape(sides) if asked else counts.sum().reshape(sides)
+    deviation = noise_deviation(noise_scale(1, epsilon))
+    weights = np.where(_clear(counts, deviation), np.maximum(counts, 0), 0).astype(np.float64)
+    starts = [grid_starts(a.size, side) for a, side in zip(space.attributes, sides, strict=True)]
+    edges = [np.append(s, a.size) * float(scale) for s, a, scale in zip(starts, space.attributes, space.scales, strict=True)]
+    if weights.size * 2**space.dimensions <= MOST_FINE_CELLS:
+        weights, edges = _halved(weights, edges)
+    centres = [(low[:-1] + low[1:] - scale) / 2 for low, scale in zip(edges, space.scales, strict=True)]
+    widths = [np.diff(low) / 2 for low in edges]
+    points = np.stack(np.meshgrid(*centres, indexing="ij"), axis=-1).reshape(-1, space.dimensions)
+    half = np.stack(np.meshgrid(*widths, indexing="ij"), axis=-1).reshape(-1, space.dimensions)
+    return Synopsis(points, weights.ravel(), half, weights.shape)
+
+
+def grid_starts(size: int, side: int) -> NDArray[np.int64]:
+    return size * np.arange(side, dtype=np.int64) // side
+
+
+def grid_key(attribute: Numeric, side: int) -> Key | None:
+    cuts = tuple(attribute.label(int(code)) for code in grid_starts(attribute.size, side)[1:])
+    return Bins(attribute.name, cuts) if cuts else None
+
+
+def _clear(counts: NDArray[np.int64], deviation: float) -> NDArray[np.bool_]:
+    """Cells in whose neighbourhood, near or wider, smoothed counts rise out of what noise alone makes of them."""
+    kept = np.zeros(counts.shape, dtype=bool)
+    for kernel in KERNELS:
+        smooth = counts.astype(np.float64)
+        for axis in range(counts.ndim):
+            if counts.shape[axis] > 1:
+                smooth = _convolved(smooth, kernel, axis)
+        axes = sum(length > 1 for length in counts.shape)
+        kept |= smooth > CLEAR * deviation * float(np.linalg.norm(kernel)) ** axes
+    return kept
+
+
+def _convolved(numbers: Weights, kernel: Weights, axis: int) -> Weights:
+    """Numbers added up with their neighbours along an axis, by the weights of an odd kernel; outside there is nothing."""
+    reach = len(kernel) // 2
+    along = np.moveaxis(numbers, axis, 0)
+    padded = np.concatenate([np.zeros((reach, *along.shape[1:])), along, np.zeros((reach, *along.shape[1:]))])
+    added = sum(weight * padded[place : place + len(along)] for place, weight in enumerate(kernel))
+    return np.moveaxis(np.asarray(added), 0, axis)
+
+
+def _halved(weights: Weights, edges: list[Points]) -> tuple[Weights, list[Points]]:
+    """Every cell in two along every axis; the halves' weights follow the slope to both sides, and add up as before."""
+    for axis in range(weights.ndim):
+        along = np.moveaxis(weights, axis, 0)
+        nothing = np.zeros_like(along[:1])
+        slope = (np.concatenate([along[1:], nothing]) - np.concatenate([nothing, along[:-1]])) / 2
+        slope = np.clip(slope, -2 * along, 2 * along)
+        halves = np.stack([along / 2 - slope / 8, along / 2 + slope / 8], axis=1)
+        weights = np.moveaxis(halves.reshape((-1, *along.shape[1:])), 0, axis)
+    finer = []
+    for low in edges:
+        middles = (low[:-1] + low[1:]) / 2
+        finer.append(np.sort(np.concatenate([low, middles])))
+    return weights, finer
+
+
+# -- a tree ------------------------------------------------------------------------------------------------------------
+
+
+def tree_synopsis(
+    private: PrivateTable, space: Space, *, marginals: Epsilon, structure: Epsilon, counts: Epsilon
+) -> Synopsis:
+    """A private tree of cuts, placed by what is known of each attribute alone, with noisy counts of its leaves."""
+    known = Marginals.of(private, space, marginals)
+    rules = known.cut_rules()
+    grown = private.private_tree(rules, epsilon=structure, deepest=DEEPEST)
+    row_rules = [
+        RowCuts(rule.attribute, a.size, rule.edges, rule.scores, rule.cuts, rule.inside)
+        for rule, a in zip(rules, space.attributes, strict=True)
+    ]
+    root = tree_of(grown.bits, row_rules)
+    leaves = list(root.leaves())
+    counted = private.cells(_rules(root, space)).count_cells(epsilon=counts)
+    noisy = np.array([0 if count is None else int(count) for count in counted], dtype=np.float64)
+    weights = np.where(noisy > noise_deviation(noise_scale(1, counts)), noisy, 0)
+    points = np.array([known.middle(leaf.box.lows, leaf.box.highs) for leaf in leaves])
+    lows, highs = (np.array([getattr(leaf.box, side) for leaf in leaves]) for side in ("lows", "highs"))
+    scales = np.array(space.scales)
+    return Synopsis(points, weights, (highs - lows) * scales / 2, lower=(lows - 0.5) * scales)
+
+
+def _rules(node: CutNode, space: Space) -> Rules:
+    if node.cut is None:
+        return LEAF
+    attribute = space.attributes[node.cut.place]
+    return Split(bins_of(attribute, [node.cut.code]), tuple(_rules(child, space) for child in node.children))
