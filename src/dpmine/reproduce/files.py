@@ -25,4 +25,4 @@ def write_files(outcome: Outcome, folder: Path) -> list[Path]:
         claims = folder / f"{name}.claims.csv"
         write_csv((claim.form() for claim in checked(outcome)), claims)
         written.append(claims)
-    return written + draw(outcome, folder)
+    return written + draw(outcome, folder) + [drawn(folder) for drawn in outcome.experiment.drawings]

@@ -98,6 +98,7 @@ class Experiment:
     together       scenes with an equal key run one after another, so that what is slow to make can be kept
     claims         what the paper says in words, to be looked for in the records
     timed          whether it measures time: then only one worker runs, whatever was asked for
+    drawings       further pictures, which need no records: each is written to a folder
     """
 
     name: str
@@ -120,6 +121,7 @@ class Experiment:
     comparison: PairedComparison | None = None
     claims: tuple[Claim, ...] = ()
     timed: bool = False
+    drawings: tuple[Callable[[Path], Path], ...] = ()
     durations: Durations = Durations()
 
     def fingerprint(self) -> str:

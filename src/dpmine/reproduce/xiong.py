@@ -251,6 +251,7 @@ def _slide_52() -> Experiment:
             Claim("Laplace k-means can distinguish clusters that are far apart", far_ones_are_found),
             Claim("Laplace k-means can't distinguish small clusters that are close by", close_ones_are_not),
         ),
+        drawings=(draw_centres,),
         durations=Durations(50, 7),
         picture=Picture(
             x="epsilon",
