@@ -17,8 +17,8 @@ from dpmine.epsilon import Epsilon
 from dpmine.intervals import noise_scale
 from dpmine.kernel.noise import Integers, NoiseSource
 from dpmine.plans import RowCuts, RowRules
-from dpmine.private_trees import CutNode, cut_of, whole_box
-from dpmine.queries import MOST_PRIVATE_NODES
+from dpmine.private_trees import Cut, CutNode, cut_of, whole_box
+from dpmine.queries import MOST_PRIVATE_CUTS, MOST_PRIVATE_NODES
 
 LN_2 = Fraction(6932, 10_000)  # a little more than ln 2
 
@@ -52,7 +52,7 @@ def grow_private_tree(
     """
     scale, decay = noise_scale(3, epsilon), decay_of(epsilon)
     root = CutNode(whole_box(rules), 0)
-    level, nodes = [root], 1
+    level, nodes, used = [root], 1, set[Cut]()
     for depth in range(deepest):
         leaves = {id(leaf): place for place, leaf in enumerate(root.leaves())}
         exact_counts = counted(root.row_rules(rules))
@@ -61,9 +61,11 @@ def grow_private_tree(
         below: list[CutNode] = []
         for node, goes_on in zip(level, above.tolist(), strict=True):
             cut = cut_of(node.box, rules) if goes_on else None
-            if cut is not None and nodes + 2 <= MOST_PRIVATE_NODES:  # which follows from answers alone
-                below.extend(node.split(cut))
-                nodes += 2
+            if cut is None or nodes + 2 > MOST_PRIVATE_NODES or (cut not in used and len(used) >= MOST_PRIVATE_CUTS):
+                continue  # which follows from answers alone
+            below.extend(node.split(cut))
+            used.add(cut)
+            nodes += 2
         level = below
         if not level:
             break

@@ -19,6 +19,7 @@ from dpmine.errors import RequestError
 from dpmine.intervals import noise_deviation, noise_scale
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
 from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters, check_seed
+from dpmine.mining.clustering.lloyd import check_noise
 from dpmine.mining.clustering.space import Points, Space
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.mining.trees.classifier import off_by
@@ -68,6 +69,7 @@ class DPLloyd(ClusterEstimator):
         space = self.space(facts)
         turns = self.turns(facts, space)
         sizes, sums = self.step(facts, space)
+        check_noise(space, sums)
         steps = (
             PlanStep("count the rows of every cluster", sizes, turns, off_by(sizes)),
             PlanStep("sum the points of every cluster", sums, turns),

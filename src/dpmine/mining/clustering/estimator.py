@@ -103,15 +103,18 @@ class ClusterEstimator(Model):
         """
         if not isinstance(private, PrivateTable):
             raise RequestError("inertia is asked of a private table. For public rows in hand: transform(X).min(axis=1).")
+        if any(private.schema.single(a.name) != a for a in self._fitted().space_.attributes):
+            raise RequestError("This table states other ranges or grids for the attributes that were clustered by.")
         paid = Epsilon(Epsilon.parse(epsilon).units // private.schema.rows_per_unit)
         return private_inertia(private, self.nearest(), self.space_, self._unit(), paid)
 
     def _unit(self) -> float:
         """How long one position is, in the units that clusters are made in."""
         space = self._fitted().space_
-        return (
-            1 / float(space.extents.max()) if self.scaling == "bounds" else float(space.attributes[0].step) / space.scales[0]
-        )
+        longest = int(np.argmax(space.extents))  # whose scale is the least rounded
+        if self.scaling == "bounds":
+            return 1 / float(space.extents[longest])
+        return float(space.attributes[longest].step) / space.scales[longest]
 
     def predictions(self, X: Any) -> Predictions:
         """The number of each row's cluster."""

@@ -22,7 +22,7 @@ from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
 from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters, check_seed
-from dpmine.mining.clustering.lloyd import nearest_of, refined
+from dpmine.mining.clustering.lloyd import check_noise, nearest_of, refined
 from dpmine.mining.clustering.space import Points, Space
 from dpmine.mining.clustering.synopsis import Synopsis, grid_synopsis, tree_synopsis
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
@@ -102,6 +102,8 @@ class KMeans(ClusterEstimator):
         space = self.space(facts)
         self._check(space)
         budget = self.shares(facts, space)
+        if budget.step.units:
+            check_noise(space, budget.step)
         steps: tuple[PlanStep, ...]
         if self.method_for(space) == GRID:
             steps = (
@@ -161,6 +163,9 @@ class KMeans(ClusterEstimator):
 def elbow(clusterings: Sequence[Clustering]) -> int:
     """Of clusterings with 1, 2, 3, ... clusters the number at which the logarithm of the cost bends most."""
     found = np.array([clustering.cost for clustering in clusterings])
-    costs = np.log(np.maximum(found, 1e-12 * found.max() + 1e-300))
+    exact = np.flatnonzero(found <= 1e-9 * found[0])
+    if len(exact):  # so many centres lie on all points
+        return int(exact[0]) + 1
+    costs = np.log(found)
     bends = costs[:-2] - 2 * costs[1:-1] + costs[2:]
     return int(np.argmax(bends)) + 2

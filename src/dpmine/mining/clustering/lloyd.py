@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.epsilon import Epsilon
+from dpmine.epsilon import UNITS, Epsilon
+from dpmine.errors import EpsilonError
 from dpmine.intervals import noise_deviation
 from dpmine.mining.clustering.space import Points, Space
 from dpmine.mining.clustering.synopsis import Synopsis
@@ -13,6 +14,12 @@ from dpmine.tables import PrivateTable
 
 WITHIN = 0.9  # of a cluster's rows lie inside the radius that offsets are clipped to
 MARGIN = 0.1  # of the cells' half extents, added to the radius
+
+
+def check_noise(space: Space, epsilon: Epsilon) -> None:
+    """Refuse, before anything is spent, sums whose noise would not fit 64 bits at the widest radius."""
+    if float(space.extents.sum()) * UNITS > epsilon.units * 2.0**49:
+        raise EpsilonError("epsilon is too small for sums of offsets: the noise would not fit 64 bits.")
 
 
 def nearest_of(points: Points, centres: Points) -> NDArray[np.intp]:

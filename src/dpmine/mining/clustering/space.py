@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpmine.errors import RequestError
 from dpmine.model_keys import LARGEST_POSITION, MOST_DIMENSIONS, Nearest
-from dpmine.schema import Numeric, Schema
+from dpmine.schema import MOST_GRID_POINTS, Numeric, Schema
 
 Points = NDArray[np.float64]
 SCALINGS = ("none", "bounds")
@@ -34,7 +34,8 @@ class Space:
         found = _numeric(schema, chosen)
         steps = [float(a.step) if scaling == "none" else 1 / (a.size - 1) for a in found]
         longest = max(step * (a.size - 1) for step, a in zip(steps, found, strict=True))
-        scales = tuple(max(int(step / longest * LARGEST_POSITION), 1) for step in steps)
+        reach = LARGEST_POSITION - MOST_GRID_POINTS  # so that no rounding of a scale leads beyond the largest position
+        scales = tuple(max(round(step / longest * reach), 1) for step in steps)
         return cls(found, scales)
 
     @classmethod

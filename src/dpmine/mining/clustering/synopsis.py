@@ -58,10 +58,22 @@ class Synopsis:
 def grid_sides(space: Space, k: int, rows: float, epsilon: Epsilon) -> tuple[int, ...]:
     """Cells along each axis, near cubes, as many as rows and epsilon allow to be told from noise."""
     each = min(max(CELLS_BY_ROWS * math.sqrt(max(rows, 1) * float(epsilon) / k), FEWEST_CELLS), MOST_CELLS)
-    volume = float(np.prod(space.extents / space.extents.max()))
-    side = (k * each / volume) ** (1 / space.dimensions)
-    sides = np.rint(space.extents / space.extents.max() * side)
-    return tuple(int(min(max(number, 1), a.size)) for number, a in zip(sides, space.attributes, strict=True))
+    lengths = space.extents / space.extents.max()
+    places = np.array([attribute.size for attribute in space.attributes])
+    sides = np.zeros(space.dimensions)
+    left, free = k * each, list(range(space.dimensions))
+    while (
+        free
+    ):  # an axis that gets less than a cell, or more than it has places, is settled first: the others share the rest
+        side = (left / float(np.prod(lengths[free]))) ** (1 / len(free))
+        ideal = {axis: float(lengths[axis] * side) for axis in free}
+        settled = {axis: 1.0 for axis in free if ideal[axis] < 1}
+        settled = settled or {axis: float(places[axis]) for axis in free if ideal[axis] > places[axis]}
+        for axis, cells in (settled or ideal).items():
+            sides[axis] = cells
+            free.remove(axis)
+            left /= cells
+    return tuple(int(side) for side in np.clip(np.rint(sides), 1, places))
 
 
 def grid_synopsis(private: PrivateTable, space: Space, k: int, rows: float, epsilon: Epsilon) -> Synopsis:
