@@ -548,7 +548,7 @@ def bare_second(table: EncodedTable, cuts: Sequence[Cut], *, sort: bool) -> None
         rows = slice(start, start + CHUNK)
         found[rows] = table.columns[CLASS][rows]
         for column, numbers in lookups:
-            found[rows] += numbers[column[rows]]
+            found[rows] += np.take(numbers, column[rows])
     if sort:
         np.unique(found, return_counts=True)
     else:

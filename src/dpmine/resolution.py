@@ -221,7 +221,14 @@ class _Resolver:
         if key not in self._keys:
             if len(self._keys) >= MOST_KEYS:
                 raise RequestError(f"One query may use at most {MOST_KEYS} different keys.")
-            self._keys[key] = resolve_key(key, self._schema)
+            known = self._schema.resolved_keys
+            found = known.get(key)
+            if found is None:
+                found = resolve_key(key, self._schema)
+                if len(known) >= MOST_KEYS:
+                    known.clear()
+                known[key] = found
+            self._keys[key] = found
         return self._keys[key]
 
     def step(self, step: Step) -> RowStep:

@@ -168,8 +168,9 @@ def test_nothing_public_takes_a_seed_or_a_random_source() -> None:
     parameters = _public_parameters()
     assert ("open", "noise") in parameters
     assert ("PrivateTable.count", "epsilon") in parameters
-    # A forest's public structure is drawn before any row is asked about, and a release's raw rows from released numbers.
-    public = [("RandomForest", "seed"), *((name, "seed") for name in RELEASES)]
+    # A forest's public structure and the starts of DPLloyd are drawn before any row is asked about, raw rows of a release
+    # and the starts of KMeans from released numbers.
+    public = [(name, "seed") for name in ("RandomForest", "DPLloyd", "KMeans", *RELEASES)]
     forbidden = ("seed", "random", "rng", "entropy", "generator", "state")
     assert sorted(pair for pair in parameters if any(part in pair[1].lower() for part in forbidden)) == sorted(public)
 

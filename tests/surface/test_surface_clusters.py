@@ -367,7 +367,7 @@ def test_questions_come_back_from_their_json_text(question: Any) -> None:
 def test_labels_follow_the_number_of_centres_and_edges() -> None:
     for count in (1, 2, 5):
         key = nearest(centres=tuple(itertools.islice(itertools.cycle(CENTRES), count)))
-        assert key.labels(SCHEMA) == tuple(f"cluster {place}" for place in range(1, count + 1))
+        assert key.labels(SCHEMA) == tuple(f"cluster {place}" for place in range(count))
         assert NearestBands(key, tuple(range(count))).labels(SCHEMA) == tuple(
             f"band {place}" for place in range(1, count + 2)
         )

@@ -83,29 +83,44 @@ class MemoryEngine:
         A combination's number has the cell as its first digit and the last key's value as its last.
         """
         cell_ids = self.cell_ids(cells)
-        columns = [self._column(key) for key in keys]
-        places = math.prod(key.size for key in keys) * cell_ids.bins
+        bins = math.prod(key.size for key in keys)
+        places = bins * cell_ids.bins
+        number_type: Any = np.int32 if places < 2**31 else np.int64  # the same sums over half the bytes where that suffices
+        digits = self._digits(keys, number_type)
         found: list[Integers] = []
         counts: list[Integers] = []
         dense = np.zeros(places if places <= DENSE else 0, dtype=np.int64)
         for rows in self._chunks(LONG_CHUNK if dense.size else CHUNK):
-            numbers = self._chunk_ids(cell_ids, rows).astype(np.int64)
-            for key, column in zip(keys, columns, strict=True):
-                numbers *= key.size
-                numbers += column.values(rows)
+            numbers: NDArray[Any] = np.zeros(rows.stop - rows.start, dtype=number_type)
+            if cell_ids.ids is not None:
+                numbers += cell_ids.ids[rows].astype(number_type) * number_type(bins)
+            for digit in digits:
+                numbers += digit.values(rows)
             if dense.size:
                 dense += np.bincount(numbers, minlength=dense.size)
             else:
                 chunk_numbers, chunk_counts = np.unique(numbers, return_counts=True)
-                found.append(chunk_numbers)
+                found.append(chunk_numbers.astype(np.int64))
                 counts.append(chunk_counts)
         if dense.size:
             numbers = np.flatnonzero(dense)
             totals = dense[numbers]
         else:
             numbers, totals = _added_up(found, counts)
-        inside = slice(0, np.searchsorted(numbers, places // cell_ids.bins * cell_ids.cells))
+        inside = slice(0, np.searchsorted(numbers, bins * cell_ids.cells))
         return numbers[inside], totals[inside]
+
+    def _digits(self, keys: tuple[RowKey, ...], number_type: Any) -> list[AnyColumn]:
+        """What each key adds to the number of a row's combination: its value times the number of those of later keys."""
+        digits: list[AnyColumn] = []
+        for place, key in enumerate(keys):
+            weight = math.prod(later.size for later in keys[place + 1 :])
+            if isinstance(key, Recode):
+                table = _table_of(key, self._source_size(key)).astype(number_type) * number_type(weight)
+                digits.append(_Column(self._table.columns[key.attribute], table))
+            else:
+                digits.append(_WeightedColumn(self._column(key), number_type(weight)))
+        return digits
 
     def clipped_sums(self, cells: Cells, question: ClippedSums) -> Integers:
         """For each centre the exact sums of its rows' clipped offsets, of shape [centres, attributes]."""
@@ -284,17 +299,29 @@ class MemoryEngine:
 class AnyColumn(Protocol):
     """The values of a key, chunk by chunk."""
 
-    def values(self, rows: slice) -> NDArray[np.unsignedinteger]: ...
+    def values(self, rows: slice) -> NDArray[Any]: ...
 
 
 @dataclass(frozen=True, eq=False)
 class _Column:
     codes: NDArray[np.unsignedinteger]
-    table: NDArray[np.unsignedinteger] | None
+    table: NDArray[Any] | None
 
-    def values(self, rows: slice) -> NDArray[np.unsignedinteger]:
+    def values(self, rows: slice) -> NDArray[Any]:
         codes = self.codes[rows]
-        return codes if self.table is None else self.table[codes]
+        return codes if self.table is None else np.take(self.table, codes)
+
+
+@dataclass(frozen=True, eq=False)
+class _WeightedColumn:
+    """The values of a key times a weight, in the weight's type."""
+
+    column: AnyColumn
+    weight: Any
+
+    def values(self, rows: slice) -> NDArray[Any]:
+        weighted: NDArray[Any] = self.column.values(rows).astype(self.weight.dtype) * self.weight
+        return weighted
 
 
 @dataclass(frozen=True, eq=False)

@@ -225,6 +225,7 @@ class Specialising:
         self._classes = len(private.schema.class_labels)
         self._round = 0
         self.made = 0
+        self._families: dict[int, tuple[Cut, dict[int, Splits]]] = {}
         self.unspent = budget.choice.units * settings.choices(private.schema, budget.rounds)
         self.cuts: list[Cut] = [root_cut(attribute) for attribute in predictors(private.schema)]  # lines 1 and 2
         if settings.points == "first":  # line 4
@@ -278,6 +279,15 @@ class Specialising:
 
     def _family(self, place: int, value: int) -> Splits:
         cut = self.cuts[place]
+        made_for, families = self._families.get(place, (None, {}))
+        if made_for is not cut:  # most cuts do not change from round to round
+            families = {}
+            self._families[place] = (cut, families)
+        if value not in families:
+            families[value] = self._made_family(cut, value)
+        return families[value]
+
+    def _made_family(self, cut: Cut, value: int) -> Splits:
         if isinstance(cut, NumericCut) and self._settings.points == "joint":
             return Divide(cut.attribute.name, *cut.span(value))
         return cut.candidate(value)
