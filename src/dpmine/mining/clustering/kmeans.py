@@ -27,7 +27,7 @@ from dpmine.mining.clustering.space import Points, Space
 from dpmine.mining.clustering.synopsis import Synopsis, grid_synopsis, tree_synopsis
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.mining.trees.classifier import off_by
-from dpmine.postprocess.weighted_kmeans import Clustering, weighted_kmeans
+from dpmine.postprocess.weighted_kmeans import weighted_kmeans
 from dpmine.progress import Progress
 from dpmine.schema import Schema
 from dpmine.tables import PrivateTable
@@ -157,15 +157,13 @@ class KMeans(ClusterEstimator):
         found = [
             weighted_kmeans(synopsis.points, synopsis.weights, k, seed=self.seed) for k in range(1, self.max_clusters + 2)
         ]
-        return found[elbow(found) - 1].centres
+        # What the cells' own extent adds to the cost, however many centres there are: no number can look perfect.
+        within = float(np.sum(synopsis.weights[:, None] * synopsis.half**2)) / 3
+        return found[elbow([clustering.cost + within for clustering in found]) - 1].centres
 
 
-def elbow(clusterings: Sequence[Clustering]) -> int:
-    """Of clusterings with 1, 2, 3, ... clusters the number at which the logarithm of the cost bends most."""
-    found = np.array([clustering.cost for clustering in clusterings])
-    exact = np.flatnonzero(found <= 1e-9 * found[0])
-    if len(exact):  # so many centres lie on all points
-        return int(exact[0]) + 1
-    costs = np.log(found)
-    bends = costs[:-2] - 2 * costs[1:-1] + costs[2:]
+def elbow(costs: Sequence[float]) -> int:
+    """For the costs of 1, 2, 3, ... clusters the number, from 2 on, at which their logarithm bends most."""
+    logarithms = np.log(costs)
+    bends = logarithms[:-2] - 2 * logarithms[1:-1] + logarithms[2:]
     return int(np.argmax(bends)) + 2

@@ -1,0 +1,122 @@
+"""Clusterings in awkward spaces: units, short axes, limits that must be met before anything is spent."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import dpmine as dm
+from dpmine.kernel import private_tree
+from dpmine.kernel.entropy import Entropy
+from dpmine.kernel.noise import ExactNoise
+from dpmine.mining.clustering.space import Space
+from dpmine.mining.clustering.synopsis import grid_sides
+from dpmine.plans import RowCuts, RowRules
+from dpmine.private_trees import Cut
+
+
+def numeric(name: str, low: str, high: str, step: str) -> dm.Numeric:
+    return dm.Numeric(name, Decimal(low), Decimal(high), Decimal(step), Decimal(low))
+
+
+SHARE, INCOME = numeric("share", "0", "1", "0.01"), numeric("income", "0", "1000000", "1000")
+AGE, WEIGHT = numeric("age", "0", "100", "1"), numeric("weight", "0", "1500000", "1000")
+ROWS = 400
+
+
+def table_of(*attributes: dm.Numeric) -> dict[str, list[float]]:
+    """Rows on the attributes' own grid points, the same for the same attribute whatever the order."""
+    table = {}
+    for attribute in attributes:
+        codes = np.random.default_rng(attribute.size).integers(0, attribute.size, ROWS)
+        table[attribute.name] = attribute.edges[codes].tolist()
+    return table
+
+
+@pytest.mark.parametrize("attributes", [(SHARE, INCOME), (INCOME, SHARE), (AGE, WEIGHT), (WEIGHT, AGE)])
+def test_distances_are_in_the_attributes_own_units_whatever_their_order(attributes: tuple[dm.Numeric, ...]) -> None:
+    schema = dm.Schema("points", attributes, 1_000)
+    table = table_of(*attributes)
+    model = dm.KMeans(3, epsilon=100, seed=1).fit(table, schema=schema)
+    points = np.stack([table[attribute.name] for attribute in attributes], axis=1)
+    plain = np.linalg.norm(points[:, None] - model.cluster_centers_, axis=2)
+    # The longest attribute's scale is rounded to at most 1 in 4,000; a step of a very short one counts as one position.
+    assert np.allclose(model.transform(table), plain, rtol=2e-3, atol=50 * 0.12)
+
+
+def test_the_unit_of_another_attribute_would_be_caught() -> None:
+    schema = dm.Schema("points", (SHARE, INCOME), 1_000)
+    table = table_of(SHARE, INCOME)
+    model = dm.KMeans(3, epsilon=100, seed=1).fit(table, schema=schema)
+    wrong = model.transform(table) / model._unit() * float(SHARE.step) / model.space_.scales[0]
+    points = np.stack([table["share"], table["income"]], axis=1)
+    assert not np.allclose(wrong, np.linalg.norm(points[:, None] - model.cluster_centers_, axis=2), rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "k"),
+    [
+        ((numeric("x", "0", "4095000", "1000"), numeric("y", "0", "4095000", "1000"), numeric("flag", "0", "1", "1")), 12),
+        ((WEIGHT, AGE, numeric("gain", "0", "100000", "50")), 8),
+        ((AGE, SHARE), 5),
+        ((SHARE,), 100),
+    ],
+)
+@pytest.mark.parametrize("epsilon", ["0.1", "5"])
+def test_short_axes_do_not_make_grids_explode(attributes: tuple[dm.Numeric, ...], k: int, epsilon: str) -> None:
+    space = Space.of(dm.Schema("points", attributes, 100_000), None, "none")
+    sides = grid_sides(space, k, 10_000, dm.Epsilon.parse(epsilon))
+    assert all(1 <= side <= attribute.size for side, attribute in zip(sides, attributes, strict=True))
+    assert np.prod(sides) <= 2 * 400 * k
+    if len(attributes) == 1:
+        assert sides == (min(attributes[0].size, sides[0]),)
+
+
+def test_a_fit_with_a_short_axis_spends_what_it_says() -> None:
+    attributes = (numeric("x", "0", "4095000", "1000"), numeric("y", "0", "4095000", "1000"), numeric("flag", "0", "1", "1"))
+    schema = dm.Schema("points", attributes, 100_000)
+    model = dm.KMeans(12, epsilon=5, seed=1).fit(table_of(*attributes), schema=schema)
+    assert model.charged_ == dm.Epsilon.parse(5)
+
+
+def test_noise_beyond_64_bits_is_refused_before_anything_is_spent() -> None:
+    attributes = (SHARE, INCOME, AGE, WEIGHT)
+    schema = dm.Schema("points", attributes, 1_000)
+    with dm.open(table_of(*attributes), schema=schema, cap=1) as data:
+        private = data.grant("miner", epsilon=1)
+        for model in (dm.DPLloyd(2, epsilon="0.0000001"), dm.KMeans(2, epsilon="0.0000001", method="tree")):
+            with pytest.raises(dm.EpsilonError, match="would not fit 64 bits"):
+                model.fit(private)
+        assert private.remaining() == dm.Epsilon.parse(1)
+
+
+def test_a_private_tree_has_no_more_different_cuts_than_one_query_has_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows in every node: the tree would go on for ever."""
+    monkeypatch.setattr(private_tree, "MOST_PRIVATE_CUTS", 5)
+    rules = [RowCuts("x", 1_000, (0,), (0,), (0,), 1), RowCuts("y", 1_000, (0,), (0,), (0,), 1)]
+
+    def counted(tree: RowRules | None) -> np.ndarray:
+        return np.full(10_000, 10**6, dtype=np.int64)
+
+    root = private_tree.grow_private_tree(counted, rules, 12, ExactNoise(Entropy()), dm.Epsilon.parse(1))
+    cuts = {node.cut for node in root.nodes() if node.cut is not None}
+    assert 1 < len(cuts) <= 5
+    assert Cut(0, 500) in cuts
+
+
+def test_inertia_is_not_asked_of_a_table_with_other_grids() -> None:
+    coarse = numeric("age", "0", "1000", "10")
+    model = dm.KMeans(2, epsilon=10, seed=1).fit(table_of(AGE), schema=dm.Schema("points", (AGE,), 1_000))
+    with dm.open({"age": [10, 20]}, schema=dm.Schema("other", (coarse,), 1_000), cap=1) as data:
+        private = data.grant("miner", epsilon=1)
+        with pytest.raises(dm.RequestError, match="other ranges or grids"):
+            model.inertia(private, epsilon=1)
+        assert private.remaining() == dm.Epsilon.parse(1)
+
+
+def test_two_clear_clusters_are_found_without_being_told() -> None:
+    schema = dm.Schema("points", (AGE, numeric("height", "0", "200", "1")), 1_000)
+    table = {"age": [20] * 200 + [80] * 200, "height": [60] * 200 + [180] * 200}
+    assert len(dm.KMeans("auto", epsilon=100, seed=1).fit(table, schema=schema).cluster_centers_) == 2
