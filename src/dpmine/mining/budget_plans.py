@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from dpmine.epsilon import Epsilon
 from dpmine.errors import EpsilonError
+from dpmine.intervals import noise_deviation, noise_scale
 
 
 @dataclass(frozen=True)
@@ -74,3 +75,8 @@ def part_of(budget: Epsilon, share: Fraction | int) -> Epsilon:
     if isinstance(share, int):
         return Epsilon(budget.units // share)
     return Epsilon(budget.units * share.numerator // share.denominator)
+
+
+def off_by(epsilon: Epsilon) -> str:
+    """What to expect of a count; nothing for an epsilon of 0, which the plan refuses."""
+    return f"each off by {noise_deviation(noise_scale(1, epsilon)):,.3g} rows" if epsilon.units else ""

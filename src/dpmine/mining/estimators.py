@@ -111,6 +111,12 @@ def check_number(name: str, number: object, low: float, high: float, *, whole: b
         raise RequestError(f"{name} must be {sort} from {low:g} to {high:g}. Got {number!r} instead.")
 
 
+def check_seed(seed: object) -> None:
+    """The seed of public choices, or None. Checked before anything is spent: what needs it comes last."""
+    if seed is not None:
+        check_number("seed", seed, 0, 2**63, whole=True)
+
+
 def named_columns(data: Any, schema: Schema) -> Any:
     """A table whose columns have names: those of an array are the schema's attributes, in order, without the class."""
     if not isinstance(data, np.ndarray):

@@ -16,9 +16,9 @@ import numpy as np
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Part
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
-from dpmine.mining.estimators import Amount, SchemaLike, check_number
-from dpmine.mining.trees.classifier import AUTO, TreeClassifier, number_of, off_by
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
+from dpmine.mining.estimators import Amount, SchemaLike, check_number, check_seed
+from dpmine.mining.trees.classifier import AUTO, TreeClassifier, number_of
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import smoothed
 from dpmine.mining.trees.growing import MOST_LEAVES, Growth, Sprout
@@ -97,8 +97,7 @@ class RandomForest(TreeEstimator):
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
         trees, depth = check_trees(self.trees), self.check_depth()
         check_number("threshold_share", self.threshold_share, 0, 0.999)
-        if self.seed is not None:
-            check_number("seed", self.seed, 0, 2**63, whole=True)
+        check_seed(self.seed)
         facts = Schema.load(schema)
         threshold, leaves = self._shares(facts)
         splits = min(trees * (2**depth - 1), number_of(TreeClassifier(splits="binary").candidates(facts), facts))

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpmine.errors import RequestError
-from dpmine.intervals import noise_deviation, noise_scale
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.progress import Progress
 from dpmine.release.counting import AUTO, at_least, check_attributes, check_threshold, count_groups, most_groups
@@ -55,7 +54,7 @@ class ContingencyTable(CutRelease):
         budget = self.row_budget(facts)
         check_threshold(self.threshold, budget)
         lowest = at_least(self.threshold, cells, budget)
-        expect = f"each off by {noise_deviation(noise_scale(1, budget)):,.3g} rows; shown from {lowest} on"
+        expect = f"{off_by(budget)}; shown from {lowest} on"
         steps = (PlanStep(f"count {cells} combinations of values", budget, 1, expect),)
         return BudgetPlan("Contingency table", self.budget, steps, facts.rows_per_unit)
 

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Bins
-from dpmine.intervals import noise_deviation, noise_scale
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.postprocess.totals import with_total
 from dpmine.progress import Progress
@@ -134,7 +133,6 @@ class DiffGen(CutRelease):
         self._check(facts)
         budget = self.shares(facts, facts.rows_at_most if rows is None else rows)
         h, numeric, attributes = budget.rounds, len(_numeric(facts)), len(predictors(facts))
-        off_by = f"each off by {noise_deviation(noise_scale(1, budget.counts)):,.3g} rows"
         steps = [PlanStep("count the rows", budget.total)] if budget.total.units else []
         if budget.frequencies.units:
             steps.append(PlanStep("count the values of every attribute", budget.frequencies, attributes))
@@ -143,7 +141,7 @@ class DiffGen(CutRelease):
         steps.append(PlanStep("choose the value to specialise", budget.choice, h))
         if self.points == "first":
             steps.append(PlanStep("choose split points of new intervals", budget.choice, h))
-        steps.append(PlanStep("count the groups by class", budget.counts, 1, off_by))
+        steps.append(PlanStep("count the groups by class", budget.counts, 1, off_by(budget.counts)))
         return BudgetPlan(f"DiffGen ({self.score})", self.budget, tuple(steps), facts.rows_per_unit)
 
     def _check(self, schema: Schema) -> None:

@@ -11,7 +11,7 @@ from dpmine.codes import Codes, smallest_type
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.mining.budget_plans import BudgetPlan
-from dpmine.mining.estimators import Estimator, SchemaLike, check_number, named_columns
+from dpmine.mining.estimators import Estimator, SchemaLike, check_seed, named_columns
 from dpmine.progress import Progress
 from dpmine.release.released import Columns, ReleasedTable
 from dpmine.release.sheet import release_sheet
@@ -70,8 +70,7 @@ class ReleaseEstimator(Estimator):
 
         Where `raw` is not given, it is as the algorithm is meant: `TreeRelease` draws, the others generalise.
         """
-        if seed is not None:
-            check_number("seed", seed, 0, 2**63, whole=True)
+        check_seed(seed)
         released = self.release()
         return released.raw_rows(seed) if (self.raw_by_default if raw is None else raw) else released.rows()
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpmine.epsilon import Epsilon
-from dpmine.intervals import noise_deviation, noise_half_width, noise_scale
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep
+from dpmine.intervals import noise_half_width, noise_scale
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by
 from dpmine.mining.evaluation import CONFIDENCE, evaluate
 from dpmine.model_keys import Predicted, ScoreLeaf
 from dpmine.release.bars import axes_of
@@ -43,8 +43,8 @@ def plan_check(epsilon: Epsilon, schema: Schema) -> BudgetPlan:
     classes = schema.class_labels
     Predicted((ScoreLeaf((0,) * len(classes)),), classes)  # refuses classes that nothing can be predicted for
     steps = [
-        PlanStep("check: count predictions by class", budget.matrix, 1, _off_by(budget.matrix)),
-        PlanStep("check: count each attribute", budget.histogram, _histograms(schema), _off_by(budget.histogram)),
+        PlanStep("check: count predictions by class", budget.matrix, 1, off_by(budget.matrix)),
+        PlanStep("check: count each attribute", budget.histogram, _histograms(schema), off_by(budget.histogram)),
     ]
     return BudgetPlan("Check against the rows", epsilon, tuple(steps), schema.rows_per_unit)
 
@@ -78,7 +78,3 @@ def _histograms(schema: Schema) -> int:
 
 def _half_width(epsilon: Epsilon) -> int:
     return noise_half_width(noise_scale(1, epsilon), CONFIDENCE)
-
-
-def _off_by(epsilon: Epsilon) -> str:
-    return f"each off by {noise_deviation(noise_scale(1, epsilon)):,.3g} rows" if epsilon.units else ""

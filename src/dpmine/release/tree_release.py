@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from dpmine.codes import Codes
 from dpmine.epsilon import Epsilon
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
-from dpmine.mining.trees.classifier import AUTO, TreeClassifier, off_by
+from dpmine.mining.trees.classifier import AUTO, TreeClassifier
 from dpmine.mining.trees.growing import Growth, Sprout
 from dpmine.postprocess.totals import whole_with_total, with_total
 from dpmine.progress import Progress

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.intervals import noise_deviation, noise_scale
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
-from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters, check_seed
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
+from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters
 from dpmine.mining.clustering.lloyd import check_noise
 from dpmine.mining.clustering.space import Points, Space
-from dpmine.mining.estimators import Amount, SchemaLike, check_number
-from dpmine.mining.trees.classifier import off_by
+from dpmine.mining.estimators import Amount, SchemaLike, check_number, check_seed
 from dpmine.progress import Progress
 from dpmine.public_random import public_generator
 from dpmine.schema import Schema

@@ -201,9 +201,3 @@ def check_clusters(clusters: object, name: str = "n_clusters") -> int:
     """The number of clusters, or an error that says what it may be."""
     check_number(name, clusters, 1, MOST_CENTRES, whole=True)
     return int(clusters)  # type: ignore[call-overload, no-any-return]
-
-
-def check_seed(seed: object) -> None:
-    """Before anything is spent: public choices that need it come last."""
-    if seed is not None:
-        check_number("seed", seed, 0, 2**63, whole=True)

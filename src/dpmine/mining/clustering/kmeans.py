@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
-from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters, check_seed
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
+from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters
 from dpmine.mining.clustering.lloyd import check_noise, nearest_of, refined
 from dpmine.mining.clustering.space import Points, Space
 from dpmine.mining.clustering.synopsis import Synopsis, grid_synopsis, tree_synopsis
-from dpmine.mining.estimators import Amount, SchemaLike, check_number
-from dpmine.mining.trees.classifier import off_by
+from dpmine.mining.estimators import Amount, SchemaLike, check_number, check_seed
 from dpmine.postprocess.weighted_kmeans import weighted_kmeans
 from dpmine.progress import Progress
 from dpmine.schema import Schema
@@ -36,7 +35,7 @@ AUTO = "auto"
 GRID, TREE = "grid", "tree"
 MOST_GRID_DIMENSIONS = 3
 COUNT_SHARE = Fraction(3, 100)  # of epsilon, for the number of rows that the grid's cells follow from
-MARGINALS, STRUCTURE, LEAVES, STEP = Fraction(10, 100), Fraction(25, 100), Fraction(25, 100), Fraction(20, 100)
+MARGINALS, STRUCTURE, STEP = Fraction(10, 100), Fraction(25, 100), Fraction(20, 100)  # the rest counts the leaves
 STEPS = 2
 
 

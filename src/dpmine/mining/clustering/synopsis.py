@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.epsilon import Epsilon
-from dpmine.expressions import AttributeKey, Bins, Key
+from dpmine.expressions import AttributeKey, Key
 from dpmine.intervals import noise_deviation, noise_scale
 from dpmine.mining.clustering.marginals import Marginals, bins_of
 from dpmine.mining.clustering.space import Points, Space
@@ -101,8 +101,8 @@ def grid_starts(size: int, side: int) -> NDArray[np.int64]:
 
 
 def grid_key(attribute: Numeric, side: int) -> Key | None:
-    cuts = tuple(attribute.label(int(code)) for code in grid_starts(attribute.size, side)[1:])
-    return Bins(attribute.name, cuts) if cuts else None
+    inner = grid_starts(attribute.size, side)[1:].tolist()
+    return bins_of(attribute, inner) if inner else None
 
 
 def _clear(counts: NDArray[np.int64], deviation: float) -> NDArray[np.bool_]:

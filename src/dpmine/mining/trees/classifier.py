@@ -26,8 +26,7 @@ from pathlib import Path
 
 from dpmine.epsilon import Epsilon
 from dpmine.errors import EpsilonError, RequestError
-from dpmine.intervals import noise_deviation, noise_scale
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
+from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.mining.trees.diffp_id3 import PUBLISHED_SCORES, check_criterion
 from dpmine.mining.trees.estimator import TreeEstimator
@@ -210,9 +209,3 @@ class TreeClassifier(TreeEstimator):
 
 def number_of(candidates: Sequence[Splits], schema: Schema) -> int:
     return sum(family.size(schema) for family in candidates)
-
-
-def off_by(epsilon: Epsilon) -> str:
-    if not epsilon.units:
-        return ""  # the plan refuses such a step
-    return f"each off by {noise_deviation(noise_scale(1, epsilon)):,.3g} rows"
