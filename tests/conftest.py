@@ -19,6 +19,12 @@ settings.register_profile(
 settings.load_profile("dpmine")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache_of_designs(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Mechanisms that tests design are kept in a folder of their own, never in the user's."""
+    os.environ["DPMINE_CACHE"] = str(tmp_path_factory.mktemp("designs"))
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The public data sets that DPMINE_DATA points at; tests that need them are skipped elsewhere."""

@@ -2,6 +2,7 @@
 
 from dpmine.audit import AuditResult, audit
 from dpmine.dataset import DataSet, open  # noqa: A004 (dm.open is the name users type)
+from dpmine.design.priors import Prior, prior
 from dpmine.epsilon import Epsilon
 from dpmine.errors import (
     AnswerError,
@@ -18,6 +19,7 @@ from dpmine.errors import (
 )
 from dpmine.expression_text import parse_key, parse_predicate
 from dpmine.expressions import col
+from dpmine.finite import FiniteMechanism
 from dpmine.mining.clustering.dplloyd import DPLloyd
 from dpmine.mining.clustering.kmeans import KMeans
 from dpmine.mining.forests import GreedyForest, RandomForest
@@ -32,6 +34,7 @@ from dpmine.release.contingency import ContingencyTable
 from dpmine.release.diffgen import DiffGen
 from dpmine.release.tree_release import TreeRelease
 from dpmine.renewal import Renewal
+from dpmine.results import DesignedAnswer
 from dpmine.schema import ItemList, Nominal, Numeric, Schema
 from dpmine.tables import PrivateTable
 
@@ -45,6 +48,7 @@ __all__ = [
     "DPLloyd",
     "DataError",
     "DataSet",
+    "DesignedAnswer",
     "DiffGen",
     "DiffPC45",
     "DiffPID3",
@@ -52,6 +56,7 @@ __all__ = [
     "Epsilon",
     "EpsilonError",
     "ExpressionError",
+    "FiniteMechanism",
     "GreedyForest",
     "ItemList",
     "KMeans",
@@ -60,6 +65,7 @@ __all__ = [
     "LedgerTampered",
     "Nominal",
     "Numeric",
+    "Prior",
     "PrivateTable",
     "RandomForest",
     "Renewal",
@@ -81,5 +87,6 @@ __all__ = [
     "open",
     "parse_key",
     "parse_predicate",
+    "prior",
     "select_model",
 ]

@@ -6,7 +6,9 @@ Attributes go by name, values by code. `resolution` makes these from what users 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
+from dpmine.finite import FiniteMechanism, LatticeNoise
 from dpmine.values import value
 
 # -- resolved predicates and keys --------------------------------------------------------------------------------------
@@ -234,6 +236,42 @@ class PowerSums(RowQuestion):
     step: int
     powers: tuple[int, ...]
     sensitivities: tuple[int, ...]
+
+
+@value("told-statistic")
+class ToldStatistic(RowQuestion):
+    """One statistic of the values low + step * code, told through noise for that sensitivity.
+
+    Everything that decides the noise stands here. Exact numbers are written as text.
+    """
+
+    statistic: str
+    key: RowKey | None
+    low: str
+    step: str
+    noise: FiniteMechanism | LatticeNoise
+    sensitivity: str
+
+    @property
+    def steps(self) -> int:
+        """By how many steps of the noise's own grid one row can move the answer."""
+        moves = Fraction(self.sensitivity)
+        if isinstance(self.noise, FiniteMechanism):
+            return self.noise.steps(moves)
+        return max(math.ceil(moves / Fraction(self.noise.step)), 1)
+
+
+@value("vector-of-sums")
+class VectorOfSums(RowQuestion):
+    """Sums of first + step * code for each key, after the number of rows if wanted, with one noise for all."""
+
+    keys: tuple[RowKey, ...]
+    firsts: tuple[int, ...]
+    steps: tuple[int, ...]
+    with_count: bool
+    ball: str
+    inner: tuple[int, ...]
+    lengths: tuple[int, ...]
 
 
 @value("clipped-sums")

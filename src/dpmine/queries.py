@@ -16,9 +16,11 @@ from fractions import Fraction
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Bins, Group, Groups, Key, Predicate
+from dpmine.finite import FiniteMechanism, LatticeNoise
 from dpmine.intervals import noise_scale
 from dpmine.model_keys import LARGEST_POSITION, MOST_DIMENSIONS, Nearest, Predicted
 from dpmine.schema import MOST_ROWS, Nominal, Numeric, Schema
+from dpmine.told_statistics import STATISTICS
 from dpmine.values import value
 
 # What one query may ask for: limits by public parameters, checked before anything is charged.
@@ -43,6 +45,8 @@ MOST_PRIVATE_NODES = 65_535  # of a private tree, counted level by level: its le
 MOST_PRIVATE_CUTS = MOST_KEYS - 1  # different ones: each is a key of that query
 MECHANISMS = ("exponential", "permute-and-flip")
 CALIBRATIONS = ("monotone", "generic")
+BALLS = ("l-infinity", "l1")
+LONGEST_PRIOR = 16_384  # characters of what is recorded about a public prior
 SPLIT_SCORES = ("max", "gini", "infogain", "mixed", "gain", "gini-gain", "infogain-per-row")
 
 
@@ -243,6 +247,69 @@ class ValueGrid:
 def shares(units: int, parts: int) -> tuple[int, ...]:
     """Whole units as evenly as possible, adding up exactly."""
     return tuple(units // parts + (place < units % parts) for place in range(parts))
+
+
+@value("told")
+class Told(Question):
+    """One statistic of a view, told through noise that was designed for it beforehand.
+
+    statistic   count, sum, mean, max or median; all but the count are of a numeric attribute
+    noise       a mechanism on a finite grid, or noise on a lattice for an answer without bounds
+    prior       what was publicly known beforehand when the noise was designed, for the record: it decides nothing here
+
+    By how much one row moves the statistic follows from the schema; noise that would not keep epsilon for it is refused.
+    """
+
+    statistic: str
+    attribute: str | None
+    noise: FiniteMechanism | LatticeNoise
+    prior: str | None
+
+    def __post_init__(self) -> None:
+        if self.statistic not in STATISTICS:
+            raise RequestError(f"The statistic must be one of {', '.join(STATISTICS)}. Got {self.statistic!r:.60}.")
+        if (self.attribute is None) != (self.statistic == "count"):
+            raise RequestError("A count is of no attribute; every other statistic is of one.")
+        if self.prior is not None and len(self.prior) > LONGEST_PRIOR:
+            raise RequestError(f"A prior is recorded in at most {LONGEST_PRIOR} characters.")
+
+
+@value("vector-sums")
+class VectorSums(Question):
+    """The sums of several numeric attributes at once, and the number of rows before them if wanted, with one noise for all.
+
+    One row moves every sum, each by at most the attribute's largest absolute value (relative to the middle of its grid
+    where centred), and the number of rows by one. With ball "l-infinity" the noise is a staircase over boxes of these
+    lengths, `inner` being how far its first level reaches; with "l1" it is independent, for even shares of epsilon.
+    """
+
+    attributes: tuple[str, ...]
+    with_count: bool
+    centred: bool
+    ball: str
+    inner: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.attributes) <= MOST_DIMENSIONS or len(set(self.attributes)) < len(self.attributes):
+            raise RequestError(f"Sums at once are of 1 to {MOST_DIMENSIONS} different attributes.")
+        if self.ball not in BALLS:
+            raise RequestError(f"The ball must be one of {', '.join(BALLS)}. Got {self.ball!r:.60}.")
+        wanted = len(self.attributes) + self.with_count if self.ball == "l-infinity" else 0
+        if len(self.inner) != wanted or any(type(steps) is not int for steps in self.inner):
+            raise RequestError(f"Sums at once under this ball need {wanted} inner widths, whole numbers.")
+
+    def grids(self, schema: Schema) -> tuple[ValueGrid, ...]:
+        found = []
+        for name in self.attributes:
+            attribute = schema.single(name)
+            if not isinstance(attribute, Numeric):
+                raise RequestError(f"{name!r} is not numeric, so its values have no sum.")
+            found.append(ValueGrid.of(attribute, centred=self.centred))
+        return tuple(found)
+
+    def lengths(self, schema: Schema) -> tuple[int, ...]:
+        """By how much one row can move each number, in units of the attributes' grids."""
+        return ((1,) if self.with_count else ()) + tuple(grid.largest for grid in self.grids(schema))
 
 
 @value("offset-sums")

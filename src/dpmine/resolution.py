@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+from fractions import Fraction
 
 from dpmine.epsilon import UNITS, Epsilon
 from dpmine.errors import ExpressionError, RequestError
@@ -27,6 +28,7 @@ from dpmine.expressions import (
     Test,
     list_attribute,
 )
+from dpmine.finite import FiniteMechanism, LatticeNoise, exact_text
 from dpmine.model_keys import (
     LARGEST_POSITION,
     Nearest,
@@ -79,6 +81,8 @@ from dpmine.plans import (
     ScoreBranch,
     SparseCounts,
     Tested,
+    ToldStatistic,
+    VectorOfSums,
     Whole,
     count_leaves,
 )
@@ -118,13 +122,19 @@ from dpmine.queries import (
     Step,
     Subsets,
     Thresholds,
+    Told,
+    VectorSums,
     Where,
     phantoms,
+    shares,
 )
 from dpmine.schema import Nominal, Numeric, Schema
+from dpmine.told_statistics import largest_value, sensitivity_of, told_attribute, value_range
 from dpmine.values import canonical
 
 CELLS_AT_ONCE = 256  # cells whose scores are held at a time
+LARGEST_STEPS = 2**30  # one row's value in steps; times fewer than 2^31 rows, every exact sum stays below 2^61
+TOO_SMALL = "Epsilon is too small for this question: the noise would not fit 64 bits."
 
 # -- resolving ---------------------------------------------------------------------------------------------------------
 
@@ -146,7 +156,11 @@ def resolve(query: Query, schema: Schema) -> Plan:
     if isinstance(question, SparseCounts):
         _check_phantoms(question, units)
     if isinstance(question, ClippedSums) and max(question.radii) * UNITS > units[0] * 2**50:
-        raise RequestError("Epsilon is too small for this question: the noise would not fit 64 bits.")
+        raise RequestError(TOO_SMALL)
+    if isinstance(question, ToldStatistic):
+        _check_told(question, Epsilon(units[0]))
+    if isinstance(question, VectorOfSums):
+        _check_vector(question, units[0])
     return Plan(Cells(steps, rules), question, units, schema.fingerprint)
 
 
@@ -175,8 +189,8 @@ def _check_size(question: RowQuestion, leaves: int) -> None:
         if leaves * question.bins > MOST_COMBINATIONS:
             raise RequestError(f"A sparse histogram has at most {MOST_COMBINATIONS} combinations. Use coarser keys.")
         return  # what it holds in memory follows from the rows, not from the combinations
-    elif isinstance(question, (ClippedSums, GrownCuts)):
-        return  # limited by the number of centres, and of nodes
+    elif isinstance(question, (ClippedSums, GrownCuts, ToldStatistic, VectorOfSums)):
+        return  # limited by the number of centres, of nodes, and of attributes
     elif isinstance(question, (BestLabel, BestRank, PowerSums)):
         counts = leaves * question.key.size
     elif isinstance(question, BestModel):
@@ -207,7 +221,36 @@ def _check_scale(question: PowerSums, units: int) -> None:
     """Refuse noise that would not fit 64 bits."""
     share = units // len(question.powers)
     if share < 1 or max(question.sensitivities) * UNITS > share * 2**50:
-        raise RequestError("Epsilon is too small for this question: the noise would not fit 64 bits.")
+        raise RequestError(TOO_SMALL)
+
+
+def _check_told(question: ToldStatistic, epsilon: Epsilon) -> None:
+    """Refuse noise that does not keep epsilon, exactly, for the sensitivity that follows from the schema."""
+    if isinstance(question.noise, FiniteMechanism):
+        moves = Fraction(question.sensitivity)
+        if not question.noise.keeps(epsilon, moves):
+            raise RequestError(
+                f"This mechanism does not keep epsilon {epsilon} where one row can move the {question.statistic} by "
+                f"{question.sensitivity}: it needs {question.noise.epsilon(moves):.9g}. Design it for that sensitivity."
+            )
+        return
+    if not 0 <= question.noise.inner < question.steps:
+        raise RequestError(f"The inner width of this staircase is a whole number below {question.steps}, in steps.")
+    if question.steps * UNITS > epsilon.units * 2**50:
+        raise RequestError(TOO_SMALL)
+
+
+def _check_vector(question: VectorOfSums, units: int) -> None:
+    """Refuse noise that would not fit 64 bits, and inner widths that are not inside their lengths."""
+    if question.ball == "l1":
+        share = min(shares(units, len(question.lengths)))
+        if share < 1 or max(question.lengths) * UNITS > share * 2**50:
+            raise RequestError(TOO_SMALL)
+        return
+    if any(not 0 <= inner < length for inner, length in zip(question.inner, question.lengths, strict=True)):
+        raise RequestError(f"Inner widths are at least 0 and below the lengths {question.lengths}.")
+    if max(question.lengths) * UNITS > units * 2**50:
+        raise RequestError(TOO_SMALL)
 
 
 class _Resolver:
@@ -258,6 +301,12 @@ class _Resolver:
             return SparseCounts(tuple(self.key(key) for key in question.keys), question.at_least)
         if isinstance(question, Moments):
             return self.moments(question)
+        if isinstance(question, Told):
+            self.one_cell(leaves)
+            return self.told(question)
+        if isinstance(question, VectorSums):
+            self.one_cell(leaves)
+            return self.vector(question)
         if isinstance(question, OffsetSums):
             nearest = self.key(question.nearest)
             assert isinstance(nearest, NearestCentre)
@@ -290,10 +339,31 @@ class _Resolver:
     def moments(self, question: Moments) -> PowerSums:
         grid = question.grid(self._schema)
         sensitivities = tuple(grid.sensitivity(power) for power in question.powers)
-        if max(sensitivities) >= 2**30:  # times fewer than 2^31 rows: every exact sum stays below 2^61
+        if max(sensitivities) >= LARGEST_STEPS:
             raise RequestError(f"The values of {question.attribute!r} are too large for exact sums. Use a coarser step.")
         key = self.key(AttributeKey(question.attribute))
         return PowerSums(key, grid.first, grid.step, question.powers, sensitivities)
+
+    def told(self, question: Told) -> ToldStatistic:
+        attribute = told_attribute(question.statistic, question.attribute, self._schema)
+        moves = sensitivity_of(question.statistic, attribute)
+        if isinstance(question.noise, LatticeNoise) and largest_value(attribute) >= LARGEST_STEPS * Fraction(
+            question.noise.step
+        ):
+            raise RequestError(f"A step of {question.noise.step} is too fine for exact values. Use a larger step.")
+        if attribute is None:
+            return ToldStatistic(question.statistic, None, "0", "1", question.noise, exact_text(moves))
+        low, _, step = value_range(attribute)
+        key = self.key(AttributeKey(attribute.name))
+        return ToldStatistic(question.statistic, key, exact_text(low), exact_text(step), question.noise, exact_text(moves))
+
+    def vector(self, question: VectorSums) -> VectorOfSums:
+        grids, lengths = question.grids(self._schema), question.lengths(self._schema)
+        if max(lengths) >= LARGEST_STEPS:
+            raise RequestError("The values of these attributes are too large for exact sums. Use coarser steps.")
+        keys = tuple(self.key(AttributeKey(name)) for name in question.attributes)
+        firsts, steps = tuple(grid.first for grid in grids), tuple(grid.step for grid in grids)
+        return VectorOfSums(keys, firsts, steps, question.with_count, question.ball, question.inner, lengths)
 
     def one_cell(self, leaves: int) -> None:
         if leaves > 1:

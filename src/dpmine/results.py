@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Key
-from dpmine.intervals import Interval, noise_deviation, noise_half_width
-from dpmine.queries import Reply, ValueGrid
+from dpmine.finite import FiniteMechanism, LatticeNoise
+from dpmine.intervals import BoxNoise, Interval, check_confidence, noise_deviation, noise_half_width, noise_scale
+from dpmine.queries import Reply, ValueGrid, shares
 
 
 @dataclass(frozen=True)
@@ -229,20 +230,7 @@ class NoisyMoments:
         return Estimate("mean", value, low, high, confidence, self._clamping(note), self.receipt)
 
     def _mean_in_units(self, confidence: float) -> tuple[float, float, float, str]:
-        rows, few, many = self._span(0, confidence)
-        total, low, high = self._span(1, confidence)
-        bottom, top = self.grid.first, self.grid.last
-        if few < 1:
-            return (
-                float(_clamped(total / max(rows, 1), bottom, top)),
-                bottom,
-                top,
-                "too few rows to say more than the bounds",
-            )
-        ends = [end / number for end in (low, high) for number in (few, many)]
-        note = "" if bottom <= total / max(rows, 1) <= top else "clamped to the attribute's bounds"
-        mean = _clamped(total / max(rows, 1), bottom, top)
-        return mean, _clamped(min(ends), bottom, top), _clamped(max(ends), bottom, top), note
+        return _mean_of_spans(self.grid, self._span(0, confidence), self._span(1, confidence))
 
     def variance(self, confidence: float = 0.95) -> Estimate:
         """The variance (over n) of the clamped values."""
@@ -261,9 +249,186 @@ class NoisyMoments:
         return Estimate("variance", value * unit, low * unit, high * unit, confidence, self._clamping(note), self.receipt)
 
     def _clamping(self, note: str) -> str:
-        """What was done to the values before they were summed, and what else shifts the answer."""
-        low, high = (float(self.grid.centre + end * self.grid.unit) for end in (self.grid.first, self.grid.last))
-        return f"values outside {low:g} to {high:g} count as these bounds" + (f"; {note}" if note else "")
+        return _clamping(self.grid, note)
+
+
+Span = tuple[int, int, int]
+"""A noisy number and the ends of its interval."""
+
+
+def _mean_of_spans(grid: ValueGrid, rows_span: Span, total_span: Span) -> tuple[float, float, float, str]:
+    """The mean in units of the grid from its middle, the ends of its interval, and what to note about it."""
+    rows, few, many = rows_span
+    total, low, high = total_span
+    bottom, top = grid.first, grid.last
+    mean = _clamped(total / max(rows, 1), bottom, top)
+    if few < 1:
+        return float(mean), bottom, top, "too few rows to say more than the bounds"
+    ends = [end / number for end in (low, high) for number in (few, many)]
+    note = "" if bottom <= total / max(rows, 1) <= top else "clamped to the attribute's bounds"
+    return mean, _clamped(min(ends), bottom, top), _clamped(max(ends), bottom, top), note
+
+
+def _clamping(grid: ValueGrid, note: str) -> str:
+    """What was done to the values before they were summed, and what else shifts the answer."""
+    low, high = (float(grid.centre + end * grid.unit) for end in (grid.first, grid.last))
+    return f"values outside {low:g} to {high:g} count as these bounds" + (f"; {note}" if note else "")
+
+
+@dataclass(frozen=True)
+class NoisyVector:
+    """Noisy sums of several attributes with one noise for all: their sums, or their means, each with an interval.
+
+    what      "sum" or "mean"
+    rows      the noisy number of rows where means are asked, else None
+    sums      noisy sums in units of each attribute's grid, from its middle where means are asked
+    """
+
+    what: str
+    attributes: tuple[str, ...]
+    grids: tuple[ValueGrid, ...]
+    rows: int | None
+    sums: tuple[int, ...]
+    ball: str
+    lengths: tuple[int, ...]
+    inner: tuple[int, ...]
+    receipt: Receipt
+
+    def __getitem__(self, attribute: str) -> Estimate:
+        return self.estimate(attribute)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def to_dict(self) -> dict[str, float]:
+        return {name: float(self.estimate(name)) for name in self.attributes}
+
+    def half_width(self, place: int, confidence: float) -> int:
+        """How far the noise of one of the numbers reaches; the number of rows comes first where there is one."""
+        epsilon = self.receipt.epsilon
+        if self.ball == "l-infinity":
+            return BoxNoise(self.lengths, self.inner, epsilon).half_width(confidence, place)
+        share = shares(epsilon.units, len(self.lengths))[place]
+        return noise_half_width(noise_scale(self.lengths[place], Epsilon(share)), confidence)
+
+    def estimate(self, attribute: str, confidence: float = 0.95) -> Estimate:
+        """The sum or mean of one attribute; its interval holds on its own, not together with those of the others."""
+        if attribute not in self.attributes:
+            raise RequestError(f"{attribute!r} was not asked for. There are: {', '.join(self.attributes)}.")
+        check_confidence(confidence)
+        place = self.attributes.index(attribute)
+        grid, total = self.grids[place], self.sums[place]
+        if self.rows is None:
+            half = self.half_width(place, confidence)
+            value, low, high = (float(number * grid.unit) for number in (total, total - half, total + half))
+            return Estimate("sum", value, low, high, confidence, _clamping(grid, ""), self.receipt)
+        both = 1 - (1 - confidence) / 2
+        few, half = self.half_width(0, both), self.half_width(place + 1, both)
+        rows_span, span = (self.rows, self.rows - few, self.rows + few), (total, total - half, total + half)
+        mean, low, high, note = _mean_of_spans(grid, rows_span, span)
+        mean, low, high = (float(grid.centre + Fraction(end) * grid.unit) for end in (mean, low, high))
+        return Estimate("mean", mean, low, high, confidence, _clamping(grid, note), self.receipt)
+
+    def __str__(self) -> str:
+        lines = []
+        for name in self.attributes:
+            found = self.estimate(name)
+            lines.append(f"{self.what} of {name} about {found.value:.6g}, {found.low:.6g} to {found.high:.6g} (95 %)")
+        return "\n".join((*lines, f"One noise for all, by the {self.ball} ball, epsilon {self.receipt.epsilon}."))
+
+
+@dataclass(frozen=True)
+class CredibleInterval:
+    """A range that holds the true value with the stated probability, for whoever believed the prior beforehand."""
+
+    low: float
+    high: float
+    confidence: float
+    note: str
+
+    def __str__(self) -> str:
+        return f"{self.low:.6g} to {self.high:.6g} ({self.confidence:.0%}, {self.note})"
+
+
+@dataclass(frozen=True, eq=False)
+class DesignedAnswer:
+    """A statistic told through noise that was designed for it.
+
+    released       the exact answer; `value` is the nearest double
+    mechanism      the name of the noise, and `why` it was taken
+    expected_loss  of the answer under the prior and loss it was designed for (doubles)
+    prior_loss     of answering the prior's best guess without looking at rows; None where there is no bounded range
+    prior          the prior in words, and its probabilities for the points of the mechanism's grid
+    """
+
+    what: str
+    released: Fraction
+    mechanism: str
+    why: str
+    loss: str
+    expected_loss: float
+    prior_loss: float | None
+    noise: FiniteMechanism | LatticeNoise
+    steps: int
+    prior: str
+    probabilities: NDArray[np.float64] | None
+    coarse: bool
+    receipt: Receipt
+
+    @property
+    def value(self) -> float:
+        return float(self.released)
+
+    def __float__(self) -> float:
+        return self.value
+
+    def interval(self, confidence: float = 0.95) -> CredibleInterval:
+        """The shortest range of values with that probability after the answer; by the noise alone where no prior is."""
+        check_confidence(confidence)
+        if isinstance(self.noise, LatticeNoise):
+            half = self._half_width(confidence) * Fraction(self.noise.step)
+            ends = self.released - half, self.released + half
+            return CredibleInterval(float(ends[0]), float(ends[1]), confidence, "by the noise alone, a flat prior")
+        assert self.probabilities is not None
+        output, note = self.noise.released.index(self.released), f"under the prior {self.prior}"
+        chances = self.probabilities
+        if not (chances * self.noise.matrix()[:, output]).sum() > 0:
+            chances, note = np.ones(len(chances)), f"under a flat prior, since this answer contradicts {self.prior}"
+        first, last = _shortest(self.noise.posterior(chances, output), confidence)
+        # A grid coarser than the statistic stands for all values that are rounded to it.
+        around = Fraction(self.noise.step) / 2 if self.coarse else Fraction(0)
+        low = max(self.noise.inputs[first] - around, self.noise.inputs[0])
+        high = min(self.noise.inputs[last] + around, self.noise.inputs[-1])
+        return CredibleInterval(float(low), float(high), confidence, note)
+
+    def _half_width(self, confidence: float) -> int:
+        assert isinstance(self.noise, LatticeNoise)
+        epsilon = self.receipt.epsilon
+        if self.noise.kind == "staircase":
+            return BoxNoise((self.steps,), (self.noise.inner,), epsilon).half_width(confidence)
+        return noise_half_width(noise_scale(self.steps, epsilon), confidence)
+
+    def __str__(self) -> str:
+        found = self.interval()
+        alone = "" if self.prior_loss is None else f" ({self.prior_loss:.4g} by the prior alone)"
+        return (
+            f"{self.what} about {self.value:.6g}, {found}, by {self.mechanism}; expected {self.loss} loss "
+            f"{self.expected_loss:.4g}{alone}, epsilon {self.receipt.epsilon}. {self.why}"
+        )
+
+
+def _shortest(chances: NDArray[np.float64], confidence: float) -> tuple[int, int]:
+    """The first and last place of the shortest run with that much probability; of equally short ones the likeliest."""
+    ends = np.concatenate(([0.0], np.cumsum(chances)))
+    best = (len(chances), 0.0, 0, len(chances) - 1)
+    for first in range(len(chances)):
+        after = int(np.searchsorted(ends, ends[first] + confidence - 1e-12, side="left"))
+        if after <= len(chances):
+            best = min(best, (after - first, -float(ends[after] - ends[first]), first, after - 1))
+    return best[2], best[3]
 
 
 @dataclass(frozen=True, eq=False)

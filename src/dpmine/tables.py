@@ -14,6 +14,8 @@ from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 
+from dpmine import designed
+from dpmine.design.priors import Prior
 from dpmine.epsilon import Epsilon
 from dpmine.errors import BudgetError, RequestError
 from dpmine.expression_text import parse_predicate
@@ -56,6 +58,7 @@ from dpmine.results import (
     ChosenModel,
     ChosenPoint,
     ChosenSplit,
+    DesignedAnswer,
     Estimate,
     GrownTree,
     NoisyCount,
@@ -63,6 +66,7 @@ from dpmine.results import (
     NoisyMoments,
     NoisyOffsets,
     NoisySparseHistogram,
+    NoisyVector,
     Receipt,
     Stayed,
 )
@@ -73,6 +77,8 @@ Amount = Epsilon | str | int | float | Decimal
 Amounts = Amount | Sequence[Amount]
 """One epsilon for all cells, or one for each."""
 Keyed = str | Column | Key | Predicate
+Named = str | Prior
+"""Noise by name, such as "staircase" or "auto", or what is known beforehand: dm.prior("normal:40:10")."""
 Chosen = ChosenLabel | ChosenSplit | Stayed
 CellCandidates = Keyed | Sequence[Keyed | Splits] | Sequence[Sequence[Keyed | Splits]]
 LOWEST, HIGHEST = "0.005", "0.995"
@@ -176,12 +182,25 @@ class PrivateTable:
     # -- questions --------------------------------------------------------------------------------------------------
 
     @overload
-    def count(self, *, epsilon: Amount, dry_run: Literal[False] = ..., request_key: str | None = ...) -> NoisyCount: ...
+    def count(
+        self, *, epsilon: Amount, mechanism: None = ..., dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> NoisyCount: ...
     @overload
-    def count(self, *, epsilon: Amount, dry_run: Literal[True]) -> Preview: ...
-    def count(self, *, epsilon: Amount, dry_run: bool = False, request_key: str | None = None) -> NoisyCount | Preview:
-        """The number of rows in this view, with noise of scale 1/epsilon. For each cell: `count_cells`."""
+    def count(
+        self, *, epsilon: Amount, mechanism: Named, dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> DesignedAnswer: ...
+    @overload
+    def count(self, *, epsilon: Amount, mechanism: Named | None = ..., dry_run: Literal[True]) -> Preview: ...
+    def count(
+        self, *, epsilon: Amount, mechanism: Named | None = None, dry_run: bool = False, request_key: str | None = None
+    ) -> NoisyCount | DesignedAnswer | Preview:
+        """The number of rows in this view, with noise of scale 1/epsilon. For each cell: `count_cells`.
+
+        With `mechanism`, through noise designed for it; "optimal" and others need public bounds: dm.prior(..., low, high).
+        """
         self._without_cells("count")
+        if mechanism is not None:
+            return self._told("count", None, epsilon, mechanism, dry_run, request_key)
         query = self._query(Count(), epsilon)
         if dry_run:
             return self._executor.preview(query)
@@ -282,29 +301,120 @@ class PrivateTable:
 
     @overload
     def sum(
-        self, column: str, *, epsilon: Amount, dry_run: Literal[False] = ..., request_key: str | None = ...
+        self,
+        column: str,
+        *,
+        epsilon: Amount,
+        mechanism: None = ...,
+        dry_run: Literal[False] = ...,
+        request_key: str | None = ...,
     ) -> Estimate: ...
     @overload
-    def sum(self, column: str, *, epsilon: Amount, dry_run: Literal[True]) -> Preview: ...
     def sum(
-        self, column: str, *, epsilon: Amount, dry_run: bool = False, request_key: str | None = None
-    ) -> Estimate | Preview:
+        self, column: str, *, epsilon: Amount, mechanism: Named, dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> DesignedAnswer: ...
+    @overload
+    def sum(self, column: str, *, epsilon: Amount, mechanism: Named | None = ..., dry_run: Literal[True]) -> Preview: ...
+    def sum(
+        self,
+        column: str,
+        *,
+        epsilon: Amount,
+        mechanism: Named | None = None,
+        dry_run: bool = False,
+        request_key: str | None = None,
+    ) -> Estimate | DesignedAnswer | Preview:
         """The sum of a numeric column, clamped to its public bounds and floored to its grid."""
+        if mechanism is not None:
+            return self._told("sum", column, epsilon, mechanism, dry_run, request_key)
         asked = self._moments(Moments(column, (1,), centred=False), epsilon, dry_run, request_key)
         return asked if isinstance(asked, Preview) else asked.total()
 
     @overload
     def mean(
-        self, column: str, *, epsilon: Amount, dry_run: Literal[False] = ..., request_key: str | None = ...
+        self,
+        column: str,
+        *,
+        epsilon: Amount,
+        mechanism: None = ...,
+        dry_run: Literal[False] = ...,
+        request_key: str | None = ...,
     ) -> Estimate: ...
     @overload
-    def mean(self, column: str, *, epsilon: Amount, dry_run: Literal[True]) -> Preview: ...
     def mean(
-        self, column: str, *, epsilon: Amount, dry_run: bool = False, request_key: str | None = None
-    ) -> Estimate | Preview:
-        """The mean of a numeric column, from a noisy count and a noisy sum around the middle of the grid."""
+        self, column: str, *, epsilon: Amount, mechanism: Named, dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> DesignedAnswer: ...
+    @overload
+    def mean(self, column: str, *, epsilon: Amount, mechanism: Named | None = ..., dry_run: Literal[True]) -> Preview: ...
+    def mean(
+        self,
+        column: str,
+        *,
+        epsilon: Amount,
+        mechanism: Named | None = None,
+        dry_run: bool = False,
+        request_key: str | None = None,
+    ) -> Estimate | DesignedAnswer | Preview:
+        """The mean of a numeric column, from a noisy count and a noisy sum around the middle of the grid.
+
+        With `mechanism`, the mean itself through noise designed for its range: better where a view may hold few rows.
+        """
+        if mechanism is not None:
+            return self._told("mean", column, epsilon, mechanism, dry_run, request_key)
         asked = self._moments(Moments(column, (0, 1), centred=True), epsilon, dry_run, request_key)
         return asked if isinstance(asked, Preview) else asked.mean()
+
+    @overload
+    def sums(
+        self,
+        columns: Sequence[str],
+        *,
+        epsilon: Amount,
+        ball: str | None = ...,
+        dry_run: Literal[False] = ...,
+        request_key: str | None = ...,
+    ) -> NoisyVector: ...
+    @overload
+    def sums(
+        self, columns: Sequence[str], *, epsilon: Amount, ball: str | None = ..., dry_run: Literal[True]
+    ) -> Preview: ...
+    def sums(
+        self,
+        columns: Sequence[str],
+        *,
+        epsilon: Amount,
+        ball: str | None = None,
+        dry_run: bool = False,
+        request_key: str | None = None,
+    ) -> NoisyVector | Preview:
+        """The sums of several numeric columns with one noise for all: about half the noise of one after the other."""
+        return self._vector("sum", columns, epsilon, ball, dry_run, request_key)
+
+    @overload
+    def means(
+        self,
+        columns: Sequence[str],
+        *,
+        epsilon: Amount,
+        ball: str | None = ...,
+        dry_run: Literal[False] = ...,
+        request_key: str | None = ...,
+    ) -> NoisyVector: ...
+    @overload
+    def means(
+        self, columns: Sequence[str], *, epsilon: Amount, ball: str | None = ..., dry_run: Literal[True]
+    ) -> Preview: ...
+    def means(
+        self,
+        columns: Sequence[str],
+        *,
+        epsilon: Amount,
+        ball: str | None = None,
+        dry_run: bool = False,
+        request_key: str | None = None,
+    ) -> NoisyVector | Preview:
+        """The means of several numeric columns, from a noisy count and noisy sums with one noise for all."""
+        return self._vector("mean", columns, epsilon, ball, dry_run, request_key)
 
     @overload
     def variance(
@@ -379,16 +489,78 @@ class PrivateTable:
         reply = self._executor.answer(self._query(PrivateTree(tuple(rules), deepest), epsilon), key=request_key)
         return GrownTree(reply.answer.numbers[0] or (), Receipt.of(reply, 0))
 
-    def median(self, column: str, *, epsilon: Amount, request_key: str | None = None) -> ChosenPoint:
-        """A grid point at or near the median, chosen privately."""
+    @overload
+    def median(
+        self,
+        column: str,
+        *,
+        epsilon: Amount,
+        mechanism: None = ...,
+        dry_run: Literal[False] = ...,
+        request_key: str | None = ...,
+    ) -> ChosenPoint: ...
+    @overload
+    def median(
+        self, column: str, *, epsilon: Amount, mechanism: Named, dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> DesignedAnswer: ...
+    @overload
+    def median(self, column: str, *, epsilon: Amount, mechanism: Named | None = ..., dry_run: Literal[True]) -> Preview: ...
+    def median(
+        self,
+        column: str,
+        *,
+        epsilon: Amount,
+        mechanism: Named | None = None,
+        dry_run: bool = False,
+        request_key: str | None = None,
+    ) -> ChosenPoint | DesignedAnswer | Preview:
+        """A grid point at or near the median, chosen privately.
+
+        With `mechanism`, the (lower) median itself through noise designed for its range.
+        """
+        if mechanism is not None:
+            return self._told("median", column, epsilon, mechanism, dry_run, request_key)
+        if dry_run:
+            return self.quantile(column, "0.5", epsilon=epsilon, dry_run=True)
         return self.quantile(column, "0.5", epsilon=epsilon, request_key=request_key)
 
     def min(self, column: str, *, epsilon: Amount, request_key: str | None = None) -> ChosenPoint:
         """The 0.5 % quantile: the true minimum is one row's value, which no private answer may follow."""
         return self.quantile(column, LOWEST, epsilon=epsilon, request_key=request_key)
 
-    def max(self, column: str, *, epsilon: Amount, request_key: str | None = None) -> ChosenPoint:
-        """The 99.5 % quantile: the true maximum is one row's value, which no private answer may follow."""
+    @overload
+    def max(
+        self,
+        column: str,
+        *,
+        epsilon: Amount,
+        mechanism: None = ...,
+        dry_run: Literal[False] = ...,
+        request_key: str | None = ...,
+    ) -> ChosenPoint: ...
+    @overload
+    def max(
+        self, column: str, *, epsilon: Amount, mechanism: Named, dry_run: Literal[False] = ..., request_key: str | None = ...
+    ) -> DesignedAnswer: ...
+    @overload
+    def max(self, column: str, *, epsilon: Amount, mechanism: Named | None = ..., dry_run: Literal[True]) -> Preview: ...
+    def max(
+        self,
+        column: str,
+        *,
+        epsilon: Amount,
+        mechanism: Named | None = None,
+        dry_run: bool = False,
+        request_key: str | None = None,
+    ) -> ChosenPoint | DesignedAnswer | Preview:
+        """The 99.5 % quantile: the true maximum is one row's value, which no private answer may follow.
+
+        With `mechanism`, the largest value itself through noise designed for its range, which hides any one row's.
+        """
+        if mechanism is not None:
+            return self._told("max", column, epsilon, mechanism, dry_run, request_key)
+        if dry_run:
+            return self.quantile(column, HIGHEST, epsilon=epsilon, dry_run=True)
         return self.quantile(column, HIGHEST, epsilon=epsilon, request_key=request_key)
 
     @overload
@@ -520,6 +692,42 @@ class PrivateTable:
         else:
             amounts = (Epsilon.parse(epsilon),)  # type: ignore[arg-type]
         return Query(self._view, self._rules, question, amounts)
+
+    def _told(
+        self,
+        statistic: str,
+        column: str | None,
+        epsilon: Amount,
+        mechanism: Named,
+        dry_run: bool,
+        request_key: str | None,
+    ) -> DesignedAnswer | Preview:
+        self._without_cells(statistic)
+        return designed.told(
+            self._executor,
+            self._query,
+            statistic,
+            column,
+            epsilon=Epsilon.parse(epsilon),
+            mechanism=mechanism,
+            dry_run=dry_run,
+            request_key=request_key,
+        )
+
+    def _vector(
+        self, what: str, columns: Sequence[str], epsilon: Amount, ball: str | None, dry_run: bool, request_key: str | None
+    ) -> NoisyVector | Preview:
+        self._without_cells(f"{what}s")
+        return designed.vector(
+            self._executor,
+            self._query,
+            what,
+            columns,
+            epsilon=Epsilon.parse(epsilon),
+            ball=ball,
+            dry_run=dry_run,
+            request_key=request_key,
+        )
 
     def _moments(self, question: Moments, epsilon: Amount, dry_run: bool, request_key: str | None) -> NoisyMoments | Preview:
         self._without_cells("sums")

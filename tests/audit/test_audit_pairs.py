@@ -110,6 +110,9 @@ def test_choices_reveal_nearly_all_of_epsilon_on_paper() -> None:
         "sparse-histogram",
         "offset-sums",
         "private-tree",
+        "told-max-by-a-finite-mechanism",
+        "told-mean-by-a-staircase",
+        "sums-in-a-box",
         *GAINS[:1],
     ],
 )

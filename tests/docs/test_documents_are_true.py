@@ -14,7 +14,7 @@ import typer
 
 from dpmine import queries
 from dpmine.cli.main import app
-from dpmine.kernel import choice, noise, opendp_noise, private_tree, sparse
+from dpmine.kernel import choice, finite_rows, noise, opendp_noise, private_tree, sparse, staircase
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = (ROOT / "docs" / "proofs.md").read_text()
@@ -26,6 +26,8 @@ MECHANISMS = [
     choice.permute_and_flip,
     sparse.sparse_counts,
     private_tree.grow_private_tree,
+    staircase.box_staircase,
+    finite_rows.drawn_output,
 ]
 FIELDS = ["Claim", "Sensitivity", "Proof", "Assumes", "Not covered", "Reference"]
 

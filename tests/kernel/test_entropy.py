@@ -169,8 +169,9 @@ def test_nothing_public_takes_a_seed_or_a_random_source() -> None:
     assert ("open", "noise") in parameters
     assert ("PrivateTable.count", "epsilon") in parameters
     # A forest's public structure and the starts of DPLloyd are drawn before any row is asked about, raw rows of a release
-    # and the starts of KMeans from released numbers.
-    public = [(name, "seed") for name in ("RandomForest", "DPLloyd", "KMeans", *RELEASES)]
+    # and the starts of KMeans from released numbers; colluders are simulated from a public prior.
+    drawing = ("RandomForest", "DPLloyd", "KMeans", "FiniteMechanism.colluders_error", *RELEASES)
+    public = [(name, "seed") for name in drawing]
     forbidden = ("seed", "random", "rng", "entropy", "generator", "state")
     assert sorted(pair for pair in parameters if any(part in pair[1].lower() for part in forbidden)) == sorted(public)
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import ALARM, Script, bits64, frequencies, p_value
 
+from dpmine.exponentials import exp_bounds
 from dpmine.kernel.entropy import Entropy
-from dpmine.kernel.exact import coin_exp, exp_bounds, uniform_is_below
+from dpmine.kernel.exact import coin_exp, uniform_is_below
 
 small = st.fractions(min_value=0, max_value=2, max_denominator=10**12)
 wide = st.fractions(min_value=0, max_value=400, max_denominator=10**6)

@@ -7,17 +7,28 @@ import inspect
 import pytest
 
 from dpmine.kernel.choice import exponential, permute_and_flip
+from dpmine.kernel.finite_rows import drawn_output
 from dpmine.kernel.noise import ExactNoise
 from dpmine.kernel.opendp_noise import OpenDPNoise
 from dpmine.kernel.private_tree import grow_private_tree
 from dpmine.kernel.sparse import sparse_counts
+from dpmine.kernel.staircase import box_staircase
 
 FIELDS = ["Claim", "Sensitivity", "Proof", "Assumes", "Not covered", "Reference"]
 
 
 @pytest.mark.parametrize(
     "mechanism",
-    [ExactNoise, OpenDPNoise, exponential, permute_and_flip, sparse_counts, grow_private_tree],
+    [
+        ExactNoise,
+        OpenDPNoise,
+        exponential,
+        permute_and_flip,
+        sparse_counts,
+        grow_private_tree,
+        box_staircase,
+        drawn_output,
+    ],
     ids=lambda one: one.__name__,
 )
 def test_a_mechanism_states_its_claim_and_its_limits(mechanism: object) -> None:

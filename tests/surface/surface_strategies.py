@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from hypothesis import strategies as st
 
+from dpmine.design.priors import MECHANISMS as DESIGNS
+from dpmine.design.priors import Prior
 from dpmine.epsilon import LARGEST, UNITS, Epsilon
 from dpmine.expressions import (
     COMPARISONS,
@@ -22,6 +26,7 @@ from dpmine.expressions import (
     Predicate,
     Test,
 )
+from dpmine.finite import LOSSES, FiniteMechanism, LatticeNoise
 from dpmine.model_keys import (
     LARGEST_DISTANCE,
     LARGEST_POSITION,
@@ -37,6 +42,7 @@ from dpmine.model_keys import (
     ScoreTree,
 )
 from dpmine.queries import (
+    BALLS,
     CALIBRATIONS,
     DEEPEST_PRIVATE_TREE,
     LEAF,
@@ -68,10 +74,13 @@ from dpmine.queries import (
     Step,
     Subsets,
     Thresholds,
+    Told,
+    VectorSums,
     View,
     Where,
 )
 from dpmine.statements import Allotment, Spending, Statement
+from dpmine.told_statistics import STATISTICS
 from dpmine.tree_models import Node, Trees
 
 AWKWARD = ["", " ", "and", "OR", "not", "in", "contains", "true", "False", "age", "ward", "a.b", "-1", "1e5", "0x1", "=="]
@@ -170,6 +179,48 @@ private_trees = st.builds(
     st.lists(cut_rules, min_size=1, max_size=3, unique_by=lambda rule: rule.attribute).map(tuple),
     st.integers(1, DEEPEST_PRIVATE_TREE),
 )
+exact_texts = st.fractions(-1000, 1000, max_denominator=60).map(str)
+positive_texts = st.fractions(Fraction(1, 50), 1000, max_denominator=60).map(str)
+lattices = st.builds(LatticeNoise, positive_texts, st.just("staircase"), st.integers(0, 50)) | st.builds(
+    LatticeNoise, positive_texts, st.just("geometric"), st.just(0)
+)
+
+
+@st.composite
+def finite_mechanisms(draw: st.DrawFn) -> FiniteMechanism:
+    """Rows of up to four weights that add up to 12."""
+    outputs = draw(st.lists(st.fractions(-9, 9, max_denominator=7), min_size=1, max_size=4, unique=True).map(sorted))
+    cuts = st.lists(st.integers(0, 12), min_size=len(outputs) - 1, max_size=len(outputs) - 1).map(sorted)
+    rows = []
+    for ends in draw(st.lists(cuts, min_size=1, max_size=4)):
+        rows.append(tuple(after - before for before, after in zip([0, *ends], [*ends, 12], strict=True)))
+    return FiniteMechanism(draw(exact_texts), draw(positive_texts), tuple(map(str, outputs)), tuple(rows))
+
+
+@st.composite
+def vector_sums(draw: st.DrawFn) -> VectorSums:
+    names = tuple(draw(st.lists(with_surrogates, min_size=1, max_size=3, unique=True)))
+    with_count, ball = draw(st.booleans()), draw(st.sampled_from(BALLS))
+    wanted = (len(names) + with_count) * (ball == "l-infinity")
+    return VectorSums(names, with_count, draw(st.booleans()), ball, tuple(draw(st.tuples(*[integers] * wanted))))
+
+
+priors = st.builds(
+    Prior,
+    st.sampled_from(["flat", "normal:1:2", "laplace:-1:.5", "triangle:0:1:2", "weights:1,0,2.5"]),
+    st.none() | st.integers(-9, 0).map(str),
+    st.none() | st.integers(1, 9).map(str),
+    st.none() | positive_texts,
+    st.sampled_from(LOSSES),
+    st.sampled_from(DESIGNS),
+)
+told_statistics = st.builds(
+    Told,
+    st.sampled_from([name for name in STATISTICS if name != "count"]),
+    with_surrogates,
+    lattices | finite_mechanisms(),
+    st.none() | any_text,
+) | st.builds(Told, st.just("count"), st.none(), lattices | finite_mechanisms(), st.none() | any_text)
 steps: st.SearchStrategy[Step] = st.builds(Where, predicates) | st.builds(Cell, keys, integers)
 views = st.builds(View, tuples(steps))
 rules: st.SearchStrategy[Rules] = st.recursive(
@@ -194,6 +245,8 @@ questions: st.SearchStrategy[Question] = (
     | st.builds(ChooseModel, tuples(predictions, least=1), mechanisms, calibrations)
     | offset_sums()
     | private_trees
+    | told_statistics
+    | vector_sums()
 )
 queries = st.builds(Query, views, rules, questions, tuples(epsilons))
 nodes: st.SearchStrategy[Node] = st.recursive(
@@ -234,6 +287,9 @@ BY_CLASS: dict[type, st.SearchStrategy] = {
     Splits: families,
     Question: questions,
     CutRule: cut_rules,
+    LatticeNoise: lattices,
+    FiniteMechanism: finite_mechanisms(),
+    Prior: priors,
     Query: queries,
     Head: heads,
     Answer: answers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -39,6 +40,36 @@ def laplace_between(low: float, high: float, scale: float) -> float:
 def laplace_below(noise: float, scale: float) -> float:
     a = math.exp(-1 / scale)
     return math.exp((noise - 1) / scale) / (1 + a) if noise <= 0 else 1 - math.exp(-noise / scale) / (1 + a)
+
+
+def box_law(
+    lengths: Sequence[int],
+    inner: Sequence[int],
+    epsilon: float,
+    exact: Sequence[int],
+    edges: Sequence[Sequence[int]],
+) -> dict[tuple[int, ...], float]:
+    """The law of the buckets of exact numbers plus staircase noise over boxes, from its definition point by point.
+
+    A point has probability proportional to exp(-epsilon k), k the first level whose box, |z_j| <= k L_j + r_j, holds it.
+    What lies beyond level 45 / epsilon is left out: less than 1e-15 in few dimensions.
+    """
+    far = math.ceil(45 / epsilon)
+    reach = [far * length + r for length, r in zip(lengths, inner, strict=True)]
+    own = [
+        np.ceil(np.maximum(np.abs(np.arange(-m, m + 1)) - r, 0) / length)
+        for m, length, r in zip(reach, lengths, inner, strict=True)
+    ]
+    weights = np.exp(-epsilon * functools.reduce(np.maximum, np.ix_(*own)))
+    places = [
+        np.searchsorted(np.array(listed), np.arange(-m, m + 1) + number, side="right")
+        for m, listed, number in zip(reach, edges, exact, strict=True)
+    ]
+    law = {}
+    for place in itertools.product(*(range(len(listed) + 1) for listed in edges)):
+        inside = np.ix_(*(np.flatnonzero(found == wanted) for found, wanted in zip(places, place, strict=True)))
+        law[place] = float(weights[inside].sum() / weights.sum())
+    return law
 
 
 def phantom_law(combinations: int, scale: float, at_least: int, most: int) -> dict[Hashable, float]:

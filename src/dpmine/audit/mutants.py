@@ -20,8 +20,9 @@ from dpmine.engines import memory
 from dpmine.engines.encoding import EncodedTable
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
+from dpmine.finite import FiniteMechanism
 from dpmine.intervals import noise_scale
-from dpmine.kernel import door, noise, private_tree, sparse
+from dpmine.kernel import door, noise, private_tree, sparse, staircase
 from dpmine.kernel.choice import _coins
 from dpmine.kernel.noise import ExactNoise, Integers
 from dpmine.kernel.odometer import Charge, charge_of
@@ -29,7 +30,8 @@ from dpmine.kernel.scores import GainScore, GiniScore, InfoGainPerRow, RankScore
 from dpmine.mining.trees.growing import Growth
 from dpmine.plans import ClippedSums, Counts, Plan, PowerSums
 from dpmine.queries import Moments, ValueGrid
-from dpmine.schema import Schema
+from dpmine.schema import Numeric, Schema
+from dpmine.told_statistics import sensitivity_of
 
 no_bug = nullcontext
 
@@ -244,6 +246,41 @@ def _no_floor() -> AbstractContextManager[None]:
     return patched(private_tree, "np", without)
 
 
+# -- told statistics ---------------------------------------------------------------------------------------------------
+
+
+def _mean_of_many_rows() -> AbstractContextManager[None]:
+    """The sensitivity (u - l) / n of a mean, as if the number of rows were known: here for n = 8."""
+
+    def of_many(statistic: str, attribute: Numeric | None) -> Fraction:
+        return sensitivity_of(statistic, attribute) / (4 if statistic == "mean" else 1)
+
+    return patched(resolution, "sensitivity_of", of_many)
+
+
+def _staircase_of_half_the_length() -> AbstractContextManager[None]:
+    def half(entropy: Any, lengths: Sequence[int], inner: Sequence[int], *, epsilon: Fraction) -> Any:
+        shorter = tuple((length + 1) // 2 for length in lengths)
+        return staircase.box_staircase(entropy, shorter, (0,) * len(shorter), epsilon=epsilon)
+
+    return patched(door, "box_staircase", half)
+
+
+def _halves_away_from_zero() -> AbstractContextManager[None]:
+    """As round() does in many languages (erratum E9)."""
+
+    def away(self: FiniteMechanism, x: Fraction) -> int:
+        step = Fraction(self.step)
+        steps = int(abs(x) / step + Fraction(1, 2)) * (1 if x >= 0 else -1)
+        return max(0, min(steps - int(Fraction(self.low) / step), len(self.weights) - 1))
+
+    return patched(FiniteMechanism, "input_of", away)
+
+
+def _all_of_epsilon_for_every_sum() -> AbstractContextManager[None]:
+    return patched(door, "shares", lambda units, parts: (units,) * parts)
+
+
 # -- choices and parts -------------------------------------------------------------------------------------------------
 
 
@@ -396,6 +433,33 @@ MUTANTS: Sequence[Mutant] = (
         _noise_of_one_comparison,
     ),
     Mutant("private-tree-without-floor", "empty nodes sink with every level", ("private-tree",), _no_floor, 0.6),
+    Mutant(
+        "mean-of-many-rows",
+        "a mean's sensitivity (u - l) / n, where rows may be few",
+        ("told-mean-by-a-staircase",),
+        _mean_of_many_rows,
+    ),
+    Mutant(
+        "staircase-of-half-the-length",
+        "stairs of half the sensitivity",
+        ("told-mean-by-a-staircase", "sums-in-a-box"),
+        _staircase_of_half_the_length,
+        1.0,
+    ),
+    Mutant(
+        "halves-away-from-zero",
+        "values rounded to the grid by round() (erratum E9)",
+        ("told-max-by-a-finite-mechanism",),
+        _halves_away_from_zero,
+        1.0,
+    ),
+    Mutant(
+        "all-of-epsilon-for-every-sum",
+        "each of several sums noised for the whole epsilon",
+        ("sums-in-a-cross",),
+        _all_of_epsilon_for_every_sum,
+        1.0,
+    ),
     Mutant(
         "weighted-permute-and-flip",
         "an order by masses, and one flip a candidate",

@@ -122,8 +122,9 @@ def all_pairs() -> dict[str, AuditPair]:
     from dpmine.audit.algorithm_pairs import algorithm_pairs
     from dpmine.audit.choice_pairs import choice_pairs
     from dpmine.audit.noise_pairs import noise_pairs
+    from dpmine.audit.told_pairs import told_pairs
 
-    listed = (*noise_pairs(), *choice_pairs(), *algorithm_pairs())
+    listed = (*noise_pairs(), *told_pairs(), *choice_pairs(), *algorithm_pairs())
     found = {pair.name: pair for pair in listed}
     if len(found) < len(listed):
         raise RequestError("Two audit pairs share a name.")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dpmine.cli import audit, budget, frontier, kmeans, mine, models, query, release, reproduce, schema
+from dpmine.cli import audit, budget, design, frontier, kmeans, mine, models, query, release, reproduce, schema
 from dpmine.cli.shared import one_sentence_errors
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.add_typer(release.app, name="release")
 app.add_typer(frontier.app, name="frontier")
 app.command()(models.show)
 app.command()(models.predict)
+app.command(name="design")(design.design)
 app.command(name="reproduce")(reproduce.reproduce)
 app.command(name="audit")(audit.audit)
 

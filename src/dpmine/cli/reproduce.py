@@ -12,6 +12,7 @@ from dpmine.cli.shared import AsJson, err, escaped, one_sentence_errors, out, pr
 
 if TYPE_CHECKING:
     from dpmine.reproduce.harness import Experiment, Outcome
+    from dpmine.reproduce.summaries import Row
 
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and runs: about a minute on two cores.")]
 Runs = Annotated[int | None, typer.Option("--runs", help="Runs a point. Default: the paper's.", min=1, metavar="N")]
@@ -128,7 +129,7 @@ def _show(outcome: Outcome) -> None:
 
     from dpmine.reproduce.claims import checked
     from dpmine.reproduce.significance import compare
-    from dpmine.reproduce.summaries import Row, summarise
+    from dpmine.reproduce.summaries import summarise
 
     by_point: dict[tuple[Any, ...], dict[str, Row]] = {}
     for row in summarise(outcome):
@@ -137,14 +138,15 @@ def _show(outcome: Outcome) -> None:
     table = Table(title=escaped(outcome.experiment.title), title_justify="left", show_lines=True)
     for name in (*names, *outcome.experiment.algorithms):
         table.add_column(escaped(name), justify="right")
+    digits = outcome.experiment.decimals
     for point, rows in by_point.items():
         settings = [str(dict(point).get(name, "any")) for name in names]
-        table.add_row(*settings, *(_cell(rows.get(algorithm)) for algorithm in outcome.experiment.algorithms))
+        table.add_row(*settings, *(_cell(rows.get(algorithm), digits) for algorithm in outcome.experiment.algorithms))
     out.print(table)
     most = max(row.runs for rows in by_point.values() for row in rows.values())
     paper = " Below it what the paper prints, and the difference in its standard errors (z)."
     printed = any(row.published is not None for rows in by_point.values() for row in rows.values())
-    out.print(f"Mean ± standard deviation over {most} {'run' if most == 1 else 'runs'}.{paper if printed else ''}")
+    out.print(f"{f'Mean ± standard deviation over {most} runs' if most > 1 else '1 run a point'}.{paper if printed else ''}")
     for compared in compare(outcome):
         where = ", ".join(f"{name} {setting}" for name, setting in compared.point.items())
         out.print(f"{where}: {compared.first} against {compared.second}: {compared.verdict} (p = {compared.p_value:.2g}).")
@@ -152,15 +154,15 @@ def _show(outcome: Outcome) -> None:
         out.print(escaped(f"Paper: {claim.says}. Here: {claim.found}. {claim.verdict.capitalize()}."))
 
 
-def _cell(row: Any) -> str:
+def _cell(row: Row | None, digits: int) -> str:
     if row is None:
         return ""
-    ours = f"{row.mean:.1f} ± {row.std:.1f}"
+    ours = f"{row.mean:.{digits}f} ± {row.std:.{digits}f}" if row.runs > 1 else f"{row.mean:.{digits}f}"
     if row.published is None:
         return ours
-    deviation = "" if row.published.std is None else f" ± {row.published.std:.1f}"
+    deviation = "" if row.published.std is None else f" ± {row.published.std:.{digits}f}"
     z = "" if row.z_score is None else f"\nz = {row.z_score:.1f}"
-    return f"{ours}\n[dim]{row.published.mean:.1f}{deviation}{z}[/]"
+    return f"{ours}\n[dim]{row.published.mean:.{digits}f}{deviation}{z}[/]"
 
 
 def _show_list(as_json: bool) -> None:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.errors import RequestError
+from dpmine.exponentials import exp_bounds
 from dpmine.kernel.entropy import Entropy
-from dpmine.kernel.exact import exp_bounds, uniform_is_below
+from dpmine.kernel.exact import uniform_is_below
 from dpmine.kernel.noise import Integers
 
 MOST_COPIES = 1_000_000

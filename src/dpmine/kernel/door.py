@@ -20,12 +20,14 @@ import numpy as np
 
 from dpmine.epsilon import UNITS, Epsilon, format_units
 from dpmine.errors import AnswerError, RequestError
-from dpmine.intervals import noise_deviation, noise_half_width, noise_scale
+from dpmine.finite import FiniteMechanism
+from dpmine.intervals import BoxNoise, noise_deviation, noise_half_width, noise_scale
 from dpmine.kernel.accounts import Request, Reservation, Stored
 from dpmine.kernel.choice import exponential, permute_and_flip
 from dpmine.kernel.entropy import Entropy
+from dpmine.kernel.finite_rows import drawn_output
 from dpmine.kernel.ledger import Ledger
-from dpmine.kernel.noise import ExactNoise, Integers, NoiseSource, add_noise
+from dpmine.kernel.noise import LIMIT, ExactNoise, Integers, NoiseSource, add_noise
 from dpmine.kernel.odometer import charge_of, root_node
 from dpmine.kernel.private_tree import decay_of, grow_private_tree
 from dpmine.kernel.replay import DATASET
@@ -40,6 +42,7 @@ from dpmine.kernel.scores import (
     whole_scores,
 )
 from dpmine.kernel.sparse import sparse_counts
+from dpmine.kernel.staircase import box_staircase
 from dpmine.plans import (
     BestLabel,
     BestModel,
@@ -60,11 +63,14 @@ from dpmine.plans import (
     RowRules,
     RowSplits,
     SparseCounts,
+    ToldStatistic,
+    VectorOfSums,
     Whole,
 )
 from dpmine.queries import Answer, Preview, Query, Reply, phantoms, shares
 from dpmine.resolution import CELLS_AT_ONCE, resolve
 from dpmine.schema import Schema
+from dpmine.told_statistics import exact_statistic, lattice_point
 from dpmine.values import canonical, from_text, value_hash
 
 FAMILY_MASS = 2**32  # of the base measure; shared evenly by the candidates of a family
@@ -172,6 +178,10 @@ class Kernel:
             return Answer(self._sparse_counts(plan, question), epsilon, 1)
         if isinstance(question, PowerSums):
             return Answer(self._noisy_sums(plan, question), epsilon, max(question.sensitivities))
+        if isinstance(question, ToldStatistic):
+            return Answer(((self._told(plan, question),),), epsilon, question.steps)
+        if isinstance(question, VectorOfSums):
+            return Answer((self._vector_of_sums(plan, question),), epsilon, max(question.lengths))
         if isinstance(question, ClippedSums):
             return Answer((self._clipped_sums(plan, question),), epsilon, max(question.radii))
         if isinstance(question, GrownCuts):
@@ -238,6 +248,39 @@ class Kernel:
                 noisy.append(int(add_noise(exact_sum, self._noise, noise_scale(sensitivity, Epsilon(share)))[0]))
             numbers.append(tuple(noisy))
         return tuple(numbers)
+
+    def _told(self, plan: Plan, question: ToldStatistic) -> int:
+        """The number of the output of a finite mechanism, or the answer in steps of a lattice."""
+        (exact_counts,) = self._engine.counts(plan.cells, [() if question.key is None else (question.key,)])
+        numbers = exact_counts.reshape(-1).tolist()  # Python's integers: sums and quotients stay exact
+        exact_value = exact_statistic(question.statistic, numbers, Fraction(question.low), Fraction(question.step))
+        epsilon = Epsilon(plan.units[0])
+        if isinstance(question.noise, FiniteMechanism):
+            return drawn_output(self._entropy, question.noise, exact_value)
+        exact_steps = lattice_point(exact_value, Fraction(question.noise.step))
+        if question.noise.kind == "staircase":
+            ((noise,),) = box_staircase(self._entropy, (question.steps,), (question.noise.inner,), epsilon=epsilon.fraction)
+            return _clipped(exact_steps + noise)
+        exact_number = np.array([exact_steps], dtype=np.int64)
+        return int(add_noise(exact_number, self._noise, noise_scale(question.steps, epsilon))[0])
+
+    def _vector_of_sums(self, plan: Plan, question: VectorOfSums) -> tuple[int, ...]:
+        """The exact sums of all attributes, after the number of rows if wanted, with one noise for all of them."""
+        groups: list[tuple[RowKey, ...]] = [(key,) for key in question.keys]
+        exact_counts = [counts.reshape(-1).tolist() for counts in self._engine.counts(plan.cells, groups)]
+        exact_sums = [sum(exact_counts[0])] if question.with_count else []
+        for counts, first, step in zip(exact_counts, question.firsts, question.steps, strict=True):
+            exact_sums.append(sum(count * (first + step * code) for code, count in enumerate(counts)))
+        if question.ball == "l-infinity":
+            epsilon = Epsilon(plan.units[0]).fraction
+            (noise,) = box_staircase(self._entropy, question.lengths, question.inner, epsilon=epsilon)
+            return tuple(_clipped(exact + more) for exact, more in zip(exact_sums, noise, strict=True))
+        paid = shares(plan.units[0], len(exact_sums))
+        noisy = [
+            add_noise(np.array([exact], dtype=np.int64), self._noise, noise_scale(length, Epsilon(share)))
+            for exact, length, share in zip(exact_sums, question.lengths, paid, strict=True)
+        ]
+        return tuple(int(number[0]) for number in noisy)
 
     def _clipped_sums(self, plan: Plan, question: ClippedSums) -> tuple[int, ...]:
         """The sums of cluster after cluster, each with noise for its own radius: a row is in one cluster."""
@@ -358,6 +401,11 @@ class _BlockScores:
         return self._done[name]
 
 
+def _clipped(noisy_number: int) -> int:
+    """As `add_noise` clips: post-processing that keeps every answer inside 64 bits."""
+    return max(-LIMIT, min(noisy_number, LIMIT))
+
+
 def _order(question: BestRank) -> tuple[int, int]:
     return question.numerator, question.denominator
 
@@ -390,6 +438,13 @@ def describe(plan: Plan) -> str:
     if isinstance(question, PowerSums):
         names = {(1,): "sum", (0, 1): "mean", (0, 1, 2): "variance"}
         return f"{names[question.powers]} of {_key_name(question.key)}" + where
+    if isinstance(question, ToldStatistic):
+        of = "" if question.key is None else f" of {_key_name(question.key)}"
+        return f"{question.statistic}{of} told by {_noise_name(question)}" + where
+    if isinstance(question, VectorOfSums):
+        counted = "number of rows and " if question.with_count else ""
+        by = ", ".join(_key_name(key) for key in question.keys)
+        return f"{counted}sums of {by} at once, noise by the {question.ball} ball" + where
     if isinstance(question, ClippedSums):
         return f"sums of offsets from {len(question.radii)} centres" + where
     if isinstance(question, GrownCuts):
@@ -402,6 +457,13 @@ def describe(plan: Plan) -> str:
         return f"choice of the most frequent {_key_name(question.key)}" + where
     assert isinstance(question, BestSplit)
     return f"choice of a split by {question.score}" + where
+
+
+def _noise_name(question: ToldStatistic) -> str:
+    if isinstance(question.noise, FiniteMechanism):
+        points, outputs = len(question.noise.weights), len(question.noise.outputs)
+        return f"a finite mechanism of {points} points and {outputs} answers"
+    return f"{question.noise.kind} noise in steps of {question.noise.step}"
 
 
 def _key_name(key: RowKey) -> str:
@@ -427,6 +489,10 @@ def expected_error(plan: Plan) -> str:
         )
     if isinstance(question, PowerSums):
         return _expected_error_of_sums(question, smallest)
+    if isinstance(question, ToldStatistic):
+        return _expected_error_of_told(question, smallest)
+    if isinstance(question, VectorOfSums):
+        return _expected_error_of_vector(question, smallest)
     if isinstance(question, ClippedSums):
         widths = sorted({noise_deviation(noise_scale(radius, smallest)) for radius in question.radii})
         return f"Standard deviations of the noise of each sum, in positions: {widths[0]:.3g} to {widths[-1]:.3g}."
@@ -457,3 +523,36 @@ def _expected_error_of_sums(question: PowerSums, epsilon: Epsilon) -> str:
     for power, sensitivity, share in zip(question.powers, question.sensitivities, paid, strict=True):
         parts.append(f"{names[power]} {noise_deviation(noise_scale(sensitivity, Epsilon(share))):.3g}")
     return f"Standard deviations of the noise, in units of the grid: {', '.join(parts)}."
+
+
+def _expected_error_of_told(question: ToldStatistic, epsilon: Epsilon) -> str:
+    if isinstance(question.noise, FiniteMechanism):
+        losses = question.noise.losses("absolute")
+        return (
+            f"Over the points of its grid the {question.statistic} will be off by {losses.mean():.3g} on average, and by "
+            f"{losses.max():.3g} where it is worst (mean absolute error)."
+        )
+    step = float(Fraction(question.noise.step))
+    if question.noise.kind == "staircase":
+        box = BoxNoise((question.steps,), (question.noise.inner,), epsilon)
+        deviation, width = box.deviation(), box.half_width(0.95)
+    else:
+        scale = noise_scale(question.steps, epsilon)
+        deviation, width = noise_deviation(scale), noise_half_width(scale, 0.95)
+    return (
+        f"The {question.statistic} will be off by {deviation * step:.3g} (standard deviation), within {width * step:.6g} in "
+        "95 % of the cases."
+    )
+
+
+def _expected_error_of_vector(question: VectorOfSums, epsilon: Epsilon) -> str:
+    if question.ball == "l-infinity":
+        box = BoxNoise(question.lengths, question.inner, epsilon)
+        deviations = [box.deviation(place) for place in range(len(question.lengths))]
+    else:
+        paid = shares(epsilon.units, len(question.lengths))
+        scales = [noise_scale(length, Epsilon(share)) for length, share in zip(question.lengths, paid, strict=True)]
+        deviations = [noise_deviation(scale) for scale in scales]
+    names = ["number of rows"] * question.with_count + [_key_name(key) for key in question.keys]
+    parts = [f"{name} {deviation:.3g}" for name, deviation in zip(names, deviations, strict=True)]
+    return f"Standard deviations of the noise, in units of the grids: {', '.join(parts)}."

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.errors import RequestError
+from dpmine.exponentials import exp_bounds
 from dpmine.kernel.entropy import Entropy
-from dpmine.kernel.exact import Bounds, coin_exp, exp_bounds, uniform_is_below
+from dpmine.kernel.exact import Bounds, coin_exp, uniform_is_below
 
 Integers = NDArray[np.int64]
 

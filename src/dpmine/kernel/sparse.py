@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpmine.exponentials import exp_bounds
 from dpmine.kernel.entropy import Entropy
-from dpmine.kernel.exact import exp_bounds
 from dpmine.kernel.noise import LIMIT, Integers, NoiseSource, add_noise, geometric
 
 _RELATIVE, _ABSOLUTE = 2.0**-46, 2.0**-50  # generous bounds on the errors of logarithms and quotients in doubles

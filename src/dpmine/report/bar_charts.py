@@ -44,7 +44,7 @@ def bars_svg(title: str, labels: Sequence[str], series: Sequence[Series]) -> str
     shapes = []
     for place, label in enumerate(labels):
         top = place * step + GAP / 2
-        shapes.append(_text(LABEL_ROOM - 8, top + len(series) * BAR / 2 + 4, cut(clean(label), LONGEST_LABEL), "end"))
+        shapes.append(text_svg(LABEL_ROOM - 8, top + len(series) * BAR / 2 + 4, cut(clean(label), LONGEST_LABEL), "end"))
         for number, one in enumerate(series):
             share, y = one.shares[place], top + number * BAR
             width = room * max(share, 0) / largest
@@ -52,9 +52,9 @@ def bars_svg(title: str, labels: Sequence[str], series: Sequence[Series]) -> str
             end = width
             if one.off_by:
                 low, high = (room * min(max(share + off, 0), largest) / largest for off in (-one.off_by, one.off_by))
-                shapes.append(_line(LABEL_ROOM + low, y + BAR / 2, LABEL_ROOM + high, y + BAR / 2))
+                shapes.append(line_svg(LABEL_ROOM + low, y + BAR / 2, LABEL_ROOM + high, y + BAR / 2))
                 end = max(width, high)
-            shapes.append(_text(LABEL_ROOM + end + 5, y + BAR - 2, share_words(share), "start", 10))
+            shapes.append(text_svg(LABEL_ROOM + end + 5, y + BAR - 2, share_words(share), "start", 10))
     return _svg(title, _description(labels, series), len(labels) * step, shapes)
 
 
@@ -64,7 +64,7 @@ def columns_svg(title: str, labels: Sequence[str], ends: Sequence[str], series: 
     thick = (slot - min(slot * 0.18, 4)) / max(len(series), 1)
     largest = _largest(series)
     base = TOP + COLUMNS_HEIGHT
-    shapes = [_text(8, 11, f"0 to {share_words(largest)}", "start", 10)]
+    shapes = [text_svg(8, 11, f"0 to {share_words(largest)}", "start", 10)]
     for number, one in enumerate(series):
         for place, share in enumerate(one.shares):
             height = COLUMNS_HEIGHT * max(share, 0) / largest
@@ -75,11 +75,11 @@ def columns_svg(title: str, labels: Sequence[str], ends: Sequence[str], series: 
                 low, high = (
                     COLUMNS_HEIGHT * min(max(share + off, 0), largest) / largest for off in (-one.off_by, one.off_by)
                 )
-                shapes.append(_line(x + thick / 2, base - low, x + thick / 2, base - high))
-    shapes.append(_line(8, base, WIDTH - 8, base))
+                shapes.append(line_svg(x + thick / 2, base - low, x + thick / 2, base - high))
+    shapes.append(line_svg(8, base, WIDTH - 8, base))
     every = -(-len(ends) // MOST_TICKS)
     for place in range(0, len(ends), every):
-        shapes.append(_text(8 + place * slot, base + 15, ends[place], "start" if place == 0 else "middle", 10))
+        shapes.append(text_svg(8 + place * slot, base + 15, ends[place], "start" if place == 0 else "middle", 10))
     return _svg(title, _description(labels, series), base + AXIS_ROOM, shapes)
 
 
@@ -106,11 +106,11 @@ def _bar(number: int, x: float, y: float, width: float, height: float, tip: str)
     return f'<rect class="{kind}" {place} fill="{FILLS[kind]}"><title>{escape(clean(tip))}</title></rect>'
 
 
-def _text(x: float, y: float, text: str, anchor: str, size: float = 11.5) -> str:
+def text_svg(x: float, y: float, text: str, anchor: str, size: float = 11.5) -> str:
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}"'
     return f'<text {place} fill="currentColor">{escape(clean(text))}</text>'
 
 
-def _line(x: float, y: float, to_x: float, to_y: float) -> str:
+def line_svg(x: float, y: float, to_x: float, to_y: float) -> str:
     place = f'x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}"'
     return f'<line {place} stroke="currentColor" stroke-width="1"/>'

@@ -6,15 +6,14 @@ table, and only `owner_page` takes numbers that were computed from rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from dpmine.epsilon import Epsilon
 from dpmine.report.bar_charts import Series, bars_svg, columns_svg, share_words
-from dpmine.report.page_style import STYLE
-from dpmine.report.words import clean, many
+from dpmine.report.html_parts import facts_list, html_table, html_text, page, section
+from dpmine.report.words import many
 
 OWNER_ONLY = "OWNER ONLY: computed from true rows, not private, do not publish"
 LONG_LIST = 12  # values of a cut that are shown at once
@@ -105,13 +104,13 @@ def release_page(
         _facts(sheet, check),
         _meaning(sheet),
         _cuts(sheet),
-        _section("Distributions", f"<p>{_distribution_words(check)}</p>{_legend(check)}{_grid(figures)}"),
+        section("Distributions", f"<p>{_distribution_words(check)}</p>{_legend(check)}{_grid(figures)}"),
         _public_utility(sheet, self_test, check),
         _budget(sheet, check),
     ]
     title = f"{sheet['dataset']}: a released table"
-    warning = f'<p class="banner" role="alert">{_text(DRAFTED)}</p>' if sheet.get("schema_drafted") else ""
-    return _page(title, "", f"{warning}<h1>{_text(title)}</h1>", sections, sheet)
+    warning = f'<p class="banner" role="alert">{html_text(DRAFTED)}</p>' if sheet.get("schema_drafted") else ""
+    return _page(title, "", f"{warning}<h1>{html_text(title)}</h1>", sections, sheet)
 
 
 def owner_page(sheet: Mapping[str, Any], bars: Sequence[ReleasedBars], view: OwnerView) -> str:
@@ -121,13 +120,13 @@ def owner_page(sheet: Mapping[str, Any], bars: Sequence[ReleasedBars], view: Own
     sections = [
         _facts(sheet, None),
         _cuts(sheet),
-        _section("Before and after", f"{words}{_legend_of('after: released', 'before: true rows')}{_grid(figures)}"),
+        section("Before and after", f"{words}{_legend_of('after: released', 'before: true rows')}{_grid(figures)}"),
         _owner_distances(bars, view),
         _owner_utility(view),
     ]
     title = f"{sheet['dataset']}: the released table and the true one"
     banner = f'<p class="banner" role="alert">{OWNER_ONLY}</p>'
-    return _page(f"OWNER ONLY - {title}", "owner", f"{banner}<h1>{_text(title)}</h1>", sections, sheet)
+    return _page(f"OWNER ONLY - {title}", "owner", f"{banner}<h1>{html_text(title)}</h1>", sections, sheet)
 
 
 def distance(some: Sequence[float], others: Sequence[float]) -> float:
@@ -157,26 +156,25 @@ def _facts(sheet: Mapping[str, Any], check: PaidCheck | None) -> str:
         ("rows", sheet["rows"]),
         ("date", sheet["date"]),
     ]
-    cells = "".join(f"<div><dt>{_text(name)}</dt><dd>{_text(fact)}</dd></div>" for name, fact in facts)
-    return _section("What was released", f'<dl class="facts">{cells}</dl>')
+    return section("What was released", facts_list(facts))
 
 
 def _meaning(sheet: Mapping[str, Any]) -> str:
-    items = "".join(f"<li>{_text(sentence)}</li>" for sentence in sheet["meaning"])
-    return _section("How to read it", f"<ul>{items}</ul>")
+    items = "".join(f"<li>{html_text(sentence)}</li>" for sentence in sheet["meaning"])
+    return section("How to read it", f"<ul>{items}</ul>")
 
 
 def _cuts(sheet: Mapping[str, Any]) -> str:
     rows = []
     for name, form in sheet["attributes"].items():
         values = [value["name"] for value in form["values"]]
-        listed = ", ".join(map(_text, values[:LONG_LIST]))
+        listed = ", ".join(map(html_text, values[:LONG_LIST]))
         if len(values) > LONG_LIST:
-            rest = ", ".join(map(_text, values[LONG_LIST:]))
+            rest = ", ".join(map(html_text, values[LONG_LIST:]))
             listed += f"<details><summary>and {len(values) - LONG_LIST:,} more</summary>{rest}</details>"
-        rows.append([_text(name), f"{len(values):,}", listed])
-    table = _table("The values of each attribute in the released table", ["attribute", "values", "which"], rows, "lrl")
-    return _section("How far values were generalised", table)
+        rows.append([html_text(name), f"{len(values):,}", listed])
+    table = html_table("The values of each attribute in the released table", ["attribute", "values", "which"], rows, "lrl")
+    return section("How far values were generalised", table)
 
 
 def _public_figure(bars: ReleasedBars, check: PaidCheck | None) -> str:
@@ -189,8 +187,8 @@ def _public_figure(bars: ReleasedBars, check: PaidCheck | None) -> str:
         series.append(Series("checked", shares_of(noisy.counts), off_by))
         header.append(f"noisy count of rows (±{noisy.half_width:,})")
         columns.append([f"{count:,}" for count in noisy.counts])
-    rows = [list(row) for row in zip(map(_text, bars.labels), *columns, strict=True)]
-    table = _table(f"{bars.attribute}: released records", header, rows, "lrr")
+    rows = [list(row) for row in zip(map(html_text, bars.labels), *columns, strict=True)]
+    table = html_table(f"{bars.attribute}: released records", header, rows, "lrr")
     return _figure(bars, series, "", table)
 
 
@@ -198,10 +196,10 @@ def _owner_figure(bars: ReleasedBars, true_rows: Sequence[int]) -> str:
     series = [Series("released", shares_of(bars.records)), Series("true rows", shares_of(true_rows))]
     away = f"Total variation distance {share_words(distance(bars.records, true_rows))}."
     rows = [
-        [_text(label), f"{record:,.0f}", f"{row:,}"]
+        [html_text(label), f"{record:,.0f}", f"{row:,}"]
         for label, record, row in zip(bars.labels, bars.records, true_rows, strict=True)
     ]
-    table = _table(f"{bars.attribute}: {OWNER_ONLY}", ["value", "released records", "true rows"], rows, "lrr")
+    table = html_table(f"{bars.attribute}: {OWNER_ONLY}", ["value", "released records", "true rows"], rows, "lrr")
     return _figure(bars, series, f"<p>{away}</p>{_mark()}", table)
 
 
@@ -213,7 +211,7 @@ def _figure(bars: ReleasedBars, series: Sequence[Series], more: str, table: str)
     else:
         picture = bars_svg(title, bars.labels, series)
     numbers = f"<details><summary>numbers</summary>{table}</details>"
-    return f"<figure><figcaption><h3>{_text(bars.attribute)}</h3></figcaption>{picture}{more}{numbers}</figure>"
+    return f"<figure><figcaption><h3>{html_text(bars.attribute)}</h3></figcaption>{picture}{more}{numbers}</figure>"
 
 
 def _distribution_words(check: PaidCheck | None) -> str:
@@ -224,8 +222,8 @@ def _distribution_words(check: PaidCheck | None) -> str:
     if check is None:
         return words
     return (
-        f"{words} Beside them, checked against the rows at epsilon {_text(check.epsilon)}: noisy counts that were paid for; "
-        "the thin lines are their 95 % intervals, each on its own."
+        f"{words} Beside them, checked against the rows at epsilon {html_text(check.epsilon)}: noisy counts that were paid "
+        "for; the thin lines are their 95 % intervals, each on its own."
     )
 
 
@@ -242,19 +240,22 @@ def _public_utility(sheet: Mapping[str, Any], self_test: SelfTest, check: PaidCh
     ]
     rows = [[words, format(counts[name], style)] for name, words, style in measures if name in counts]
     rows += [
-        [f"{_text(self_test.learner)}, learned from and tried on released records", share_words(self_test.accuracy)],
+        [f"{html_text(self_test.learner)}, learned from and tried on released records", share_words(self_test.accuracy)],
         ["always the most frequent class, on released records", share_words(self_test.majority)],
     ]
     if check is not None:
         value, low, high = check.judgement.accuracy
         interval = f"{share_words(value)} ({share_words(low)} to {share_words(high)})"
-        learner = f"{_text(check.judgement.learner)}, learned from the release and tried on the rows"
+        learner = f"{html_text(check.judgement.learner)}, learned from the release and tried on the rows"
         rows += [
-            [f"{learner}; checked against the rows at epsilon {_text(check.epsilon)} (95 % interval of noise)", interval],
+            [
+                f"{learner}; checked against the rows at epsilon {html_text(check.epsilon)} (95 % interval of noise)",
+                interval,
+            ],
             ["always the most frequent class, on the rows, about", share_words(check.judgement.majority)],
         ]
-    table = _table("Utility", ["measure", "value"], rows, "lr")
-    return _section("What it is good for", table + ("" if check is None else _confusion(check)))
+    table = html_table("Utility", ["measure", "value"], rows, "lr")
+    return section("What it is good for", table + ("" if check is None else _confusion(check)))
 
 
 def _confusion(check: PaidCheck) -> str:
@@ -264,70 +265,53 @@ def _confusion(check: PaidCheck) -> str:
         f"{judged.half_width:,} in 95 % of the cases"
     )
     rows = [
-        [f"predicted {_text(name)}", *(f"{count:,}" for count in counts)]
+        [f"predicted {html_text(name)}", *(f"{count:,}" for count in counts)]
         for name, counts in zip(judged.classes, judged.confusion, strict=True)
     ]
     header = ["", *(f"truly {name}" for name in judged.classes)]
-    return _table(caption, header, rows, "l" + "r" * len(judged.classes))
+    return html_table(caption, header, rows, "l" + "r" * len(judged.classes))
 
 
 def _budget(sheet: Mapping[str, Any], check: PaidCheck | None) -> str:
     plan = sheet["privacy"]["plan"]
     rows = [
-        [_text(step["what"]), _text(step["epsilon"]), f"{step['times']:,}", _text(step["cost"])] for step in plan["steps"]
+        [html_text(step["what"]), html_text(step["epsilon"]), f"{step['times']:,}", html_text(step["cost"])]
+        for step in plan["steps"]
     ]
     costs = [Epsilon.parse(plan["cost"])]
     if check is not None:
         costs.append(Epsilon.parse(check.epsilon))
-        rows.append(["check of this page against the rows", "", "", _text(check.epsilon)])
+        rows.append(["check of this page against the rows", "", "", html_text(check.epsilon)])
     together = Epsilon(sum(cost.units for cost in costs))
-    rows.append([f"together, to {_text(sheet['privacy']['neighbours'])}", "", "", str(together)])
-    table = _table(f"Budget plan of {plan['algorithm']}", ["step", "epsilon", "times", "cost"], rows, "lrrr")
-    return _section("How the budget was planned", table)
+    rows.append([f"together, to {html_text(sheet['privacy']['neighbours'])}", "", "", str(together)])
+    table = html_table(f"Budget plan of {plan['algorithm']}", ["step", "epsilon", "times", "cost"], rows, "lrrr")
+    return section("How the budget was planned", table)
 
 
 def _owner_distances(bars: Sequence[ReleasedBars], view: OwnerView) -> str:
-    rows = [[_text(one.attribute), share_words(distance(one.records, view.bars[one.attribute]))] for one in bars]
-    table = _table(f"Total variation distances. {OWNER_ONLY}", ["attribute", "distance"], rows, "lr")
-    return _section("How far the distributions moved", f"{_mark()}{table}")
+    rows = [[html_text(one.attribute), share_words(distance(one.records, view.bars[one.attribute]))] for one in bars]
+    table = html_table(f"Total variation distances. {OWNER_ONLY}", ["attribute", "distance"], rows, "lr")
+    return section("How far the distributions moved", f"{_mark()}{table}")
 
 
 def _owner_utility(view: OwnerView) -> str:
-    rows = [[_text(one.learner), share_words(one.from_rows), share_words(one.from_release)] for one in view.utility]
+    rows = [[html_text(one.learner), share_words(one.from_rows), share_words(one.from_release)] for one in view.utility]
     rows.append(["always the most frequent class", share_words(view.majority), ""])
     header = ["learner", "learned from true rows", "learned from the release"]
-    table = _table(f"Accuracy on a test part of the true rows. {OWNER_ONLY}", header, rows, "lrr")
+    table = html_table(f"Accuracy on a test part of the true rows. {OWNER_ONLY}", header, rows, "lrr")
     words = (
         f"<p>A random third of the rows ({many(view.test_rows, 'row')}) is the test part; the other two thirds taught the "
         "first column. The release was made from all rows, the test part among them.</p>"
     )
-    return _section("What it is good for", f"{_mark()}{words}{table}")
+    return section("What it is good for", f"{_mark()}{words}{table}")
 
 
 # -- HTML ------------------------------------------------------------------------------------------------------------
 
 
 def _page(title: str, kind: str, head: str, sections: Sequence[str], sheet: Mapping[str, Any]) -> str:
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    fingerprint = f"Schema {_text(sheet['schema_fingerprint'][:16])}…, made by dpmine {_text(sheet['dpmine'])}"
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            '<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}"><meta name="robots" content="noindex">',
-            f"<title>{_text(title)}</title><style>{STYLE}</style></head>",
-            f'<body class="{kind}"><main><header>{head}</header>',
-            *sections,
-            f"<footer><p>{fingerprint}.</p></footer></main></body>",
-            "</html>",
-            "",
-        ]
-    )
-
-
-def _section(title: str, body: str) -> str:
-    return f"<section><h2>{_text(title)}</h2>{body}</section>"
+    footer = f"Schema {html_text(sheet['schema_fingerprint'][:16])}…, made by dpmine {html_text(sheet['dpmine'])}."
+    return page(title, head, sections, footer, kind=kind)
 
 
 def _grid(figures: Sequence[str]) -> str:
@@ -340,31 +324,10 @@ def _legend(check: PaidCheck | None) -> str:
 
 def _legend_of(first: str, second: str) -> str:
     return (
-        f'<p class="legend"><span class="swatch first"></span>{_text(first)} '
-        f'<span class="swatch second"></span>{_text(second)}</p>'
+        f'<p class="legend"><span class="swatch first"></span>{html_text(first)} '
+        f'<span class="swatch second"></span>{html_text(second)}</p>'
     )
 
 
 def _mark() -> str:
     return f'<p class="mark">{OWNER_ONLY}</p>'
-
-
-def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
-    """A table with a caption; `rows` are HTML already, `sides` is l or r for each column."""
-    kinds = [' class="number"' if side == "r" else "" for side in sides]
-    head = "".join(f'<th scope="col"{kind}>{_text(name)}</th>' for name, kind in zip(header, kinds, strict=False))
-    body = "".join(f"<tr>{''.join(_cells(row, kinds))}</tr>" for row in rows)
-    return (
-        f'<div class="scroll"><table><caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def _cells(row: Sequence[str], kinds: Sequence[str]) -> Iterator[str]:
-    yield f'<th scope="row">{row[0]}</th>'
-    for cell, kind in zip(row[1:], kinds[1:], strict=False):
-        yield f"<td{kind}>{cell}</td>"
-
-
-def _text(text: object) -> str:
-    return escape(clean(str(text)))

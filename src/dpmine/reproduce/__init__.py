@@ -9,6 +9,7 @@ from dpmine.errors import RequestError
 from dpmine.reproduce.diffgen import diffgen_experiments
 from dpmine.reproduce.friedman import friedman_experiments
 from dpmine.reproduce.harness import Experiment
+from dpmine.reproduce.usc import usc_experiments
 from dpmine.reproduce.xiong import xiong_experiments
 
 __all__ = ["Experiment", "all_experiments", "experiment"]
@@ -16,7 +17,8 @@ __all__ = ["Experiment", "all_experiments", "experiment"]
 
 def all_experiments() -> dict[str, Experiment]:
     """Every experiment by its name, in the order of the papers."""
-    return {found.name: found for found in (*friedman_experiments(), *diffgen_experiments(), *xiong_experiments())}
+    papers = (friedman_experiments, diffgen_experiments, xiong_experiments, usc_experiments)
+    return {found.name: found for experiments in papers for found in experiments()}
 
 
 def experiment(name: str) -> Experiment:

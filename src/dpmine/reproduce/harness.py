@@ -99,6 +99,7 @@ class Experiment:
     claims         what the paper says in words, to be looked for in the records
     timed          whether it measures time: then only one worker runs, whatever was asked for
     drawings       further pictures, which need no records: each is written to a folder
+    decimals       of the means in the table on the terminal
     """
 
     name: str
@@ -123,6 +124,7 @@ class Experiment:
     timed: bool = False
     drawings: tuple[Callable[[Path], Path], ...] = ()
     durations: Durations = Durations()
+    decimals: int = 1
 
     def fingerprint(self) -> str:
         """What results may be put together: those of the same settings and the same version of the package."""

@@ -1,0 +1,307 @@
+"""Answers through designed noise: from what a user names to a question for the door, and from its reply to an answer.
+
+Everything here is decided by public facts: the schema, epsilon, and the prior that the user states.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.design.candidates import PRIOR_ALONE, pick
+from dpmine.design.priors import MECHANISMS, Prior, prior
+from dpmine.design.setting import Setting
+from dpmine.design.staircase_costs import best_inner as best_first_stair
+from dpmine.design.staircase_costs import geometric_loss, staircase_loss
+from dpmine.epsilon import Epsilon
+from dpmine.errors import RequestError
+from dpmine.finite import FiniteMechanism, LatticeNoise, exact_text
+from dpmine.intervals import BoxNoise, best_inner
+from dpmine.queries import BALLS, Preview, Query, Question, Reply, Told, ValueGrid, VectorSums, shares
+from dpmine.results import DesignedAnswer, NoisyVector, Receipt
+from dpmine.schema import MOST_ROWS, Numeric, Schema
+from dpmine.told_statistics import BOUNDED, sensitivity_of, told_attribute, value_range
+from dpmine.values import to_text
+
+MOST_POINTS = 201  # of a grid that is chosen here: a linear program of that size takes seconds
+FEWEST_POINTS = 21  # of the grid of a mean, which lies between the grid points of its attribute
+MANY_STAIRS = 0.02  # below this epsilon there are so many stairs that where the first one ends makes no difference
+UNBOUNDED = ("auto", "geometric", "staircase")
+
+
+class Asked(Protocol):
+    """Where queries go: what of an executor is needed here."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    def answer(self, query: Query, *, key: str | None = None) -> Reply: ...
+
+    def preview(self, query: Query) -> Preview: ...
+
+
+@dataclass(frozen=True)
+class Design:
+    """Noise for one statistic, and why it was taken."""
+
+    noise: FiniteMechanism | LatticeNoise
+    name: str
+    why: str
+    stated: Prior
+    steps: int
+    expected_loss: float
+    prior_loss: float | None
+    probabilities: NDArray[np.float64] | None
+    coarse: bool
+
+
+# -- one statistic -----------------------------------------------------------------------------------------------------
+
+
+def told(
+    executor: Asked,
+    ask: Callable[[Question, Epsilon], Query],
+    statistic: str,
+    column: str | None,
+    *,
+    epsilon: Epsilon,
+    mechanism: str | Prior,
+    dry_run: bool,
+    request_key: str | None,
+) -> DesignedAnswer | Preview:
+    """A statistic through the noise that was asked for, or what that would cost and why it would be taken."""
+    made = design(executor.schema, statistic, column, epsilon=epsilon, mechanism=mechanism)
+    query = ask(Told(statistic, column, made.noise, to_text(made.stated)), epsilon)
+    if dry_run:
+        preview = executor.preview(query)
+        return replace(preview, expected_error=f"{preview.expected_error} {_in_words(made)}")
+    reply = executor.answer(query, key=request_key)
+    (number,) = reply.answer.numbers[0] or ()
+    return DesignedAnswer(
+        what=statistic if column is None else f"{statistic} of {column}",
+        released=_released(made.noise, number),
+        mechanism=made.name,
+        why=made.why,
+        loss=made.stated.loss,
+        expected_loss=made.expected_loss,
+        prior_loss=made.prior_loss,
+        noise=made.noise,
+        steps=made.steps,
+        prior=str(made.stated),
+        probabilities=made.probabilities,
+        coarse=made.coarse,
+        receipt=Receipt.of(reply, 0),
+    )
+
+
+def _released(noise: FiniteMechanism | LatticeNoise, number: int) -> Fraction:
+    return noise.released[number] if isinstance(noise, FiniteMechanism) else number * Fraction(noise.step)
+
+
+def design(schema: Schema, statistic: str, column: str | None, *, epsilon: Epsilon, mechanism: str | Prior) -> Design:
+    """The noise for a statistic: schema, epsilon and what the user states decide, and nothing else."""
+    attribute = told_attribute(statistic, column, schema)
+    stated = _stated(mechanism)
+    if stated.low is None and stated.high is None and statistic not in BOUNDED:
+        return _unbounded(statistic, attribute, epsilon, stated)
+    low, high, step = _grid(statistic, attribute, stated)
+    setting = Setting(low, high, step, sensitivity_of(statistic, attribute), epsilon)
+    chosen = pick(setting, stated)
+    taken = chosen.candidate
+    assert isinstance(taken.mechanism, FiniteMechanism)
+    return Design(
+        noise=taken.mechanism,
+        name=taken.name,
+        why=_joined(chosen.why, _when_the_default_is_better(statistic, attribute, epsilon, taken.expected_loss, stated)),
+        stated=stated,
+        steps=taken.mechanism.steps(setting.sensitivity),
+        expected_loss=taken.expected_loss,
+        prior_loss=next(found.expected_loss for found in chosen.all if found.name == PRIOR_ALONE),
+        probabilities=stated.probabilities(taken.mechanism.inputs),
+        coarse=statistic == "mean" or _misses_values(statistic, attribute, low, step),
+    )
+
+
+def _stated(mechanism: str | Prior) -> Prior:
+    if isinstance(mechanism, Prior):
+        return mechanism
+    if mechanism not in MECHANISMS:
+        raise RequestError(
+            f"The mechanism is one of {', '.join(MECHANISMS)}, or what is known beforehand: "
+            f"dm.prior('normal:40:10'). Got {mechanism!r:.60}."
+        )
+    return prior("flat", by=mechanism)
+
+
+def _own_step(attribute: Numeric | None) -> Fraction:
+    """The unit that counts and sums come in."""
+    return Fraction(1) if attribute is None else ValueGrid.of(attribute, centred=False).unit
+
+
+def _misses_values(statistic: str, attribute: Numeric | None, low: Fraction, step: Fraction) -> bool:
+    """Whether the statistic has values between the points of this grid."""
+    if attribute is None or statistic not in BOUNDED:
+        return bool(low % step or _own_step(attribute) % step)
+    first, _, own = value_range(attribute)
+    return bool((first - low) % step or own % step)
+
+
+def _grid(statistic: str, attribute: Numeric | None, stated: Prior) -> tuple[Fraction, Fraction, Fraction]:
+    """The grid of answers: what the prior says of it, else the attribute's own, made coarser or (for means) finer."""
+    if statistic in BOUNDED:
+        assert attribute is not None
+        lowest, highest, own = value_range(attribute)
+        low = lowest if stated.low is None else Fraction(stated.low)
+        high = highest if stated.high is None else Fraction(stated.high)
+    else:
+        if stated.low is None or stated.high is None:
+            raise RequestError(f"A {statistic} has no bounds of its own: give the prior both low and high.")
+        low, high = Fraction(stated.low), Fraction(stated.high)
+        own = _own_step(attribute)
+    if low >= high:
+        raise RequestError(f"The range of a {statistic} needs low < high. Got {low} and {high}.")
+    steps = math.ceil((high - low) / own)
+    step = own * math.ceil(Fraction(steps, MOST_POINTS - 1))
+    if statistic == "mean":
+        step = step / math.ceil(Fraction(FEWEST_POINTS - 1, steps))
+    if stated.step is not None:
+        step = Fraction(stated.step)
+    return low, low + step * math.ceil((high - low) / step), step  # the last point may lie beyond: none is left out
+
+
+def _when_the_default_is_better(
+    statistic: str, attribute: Numeric | None, epsilon: Epsilon, loss: float, stated: Prior
+) -> str:
+    """From how many rows on the answer without `mechanism` is about as good: its noise shrinks with the rows."""
+    if statistic not in ("mean", "median") or attribute is None or stated.loss == "miss":
+        return ""
+    low, high, _ = value_range(attribute)
+    error = math.sqrt(loss) if stated.loss == "squared" else loss
+    for_one_row = float(high - low) / float(epsilon)
+    if statistic == "median":
+        for_one_row *= math.log(max(attribute.size, 2))
+    rows = for_one_row / max(error, 1e-12)
+    if rows > MOST_ROWS:
+        return ""
+    way = "noisy count and sum" if statistic == "mean" else "choice by rank, if values are spread evenly"
+    return f"Without a mechanism the {statistic} is told by {way}: better from about {_rounded(rows)} rows on."
+
+
+def _rounded(number: float) -> str:
+    digits = max(len(str(math.ceil(number))) - 2, 0)
+    return f"{math.ceil(number / 10**digits) * 10**digits:,}"
+
+
+# -- without bounds ----------------------------------------------------------------------------------------------------
+
+
+def _unbounded(statistic: str, attribute: Numeric | None, epsilon: Epsilon, stated: Prior) -> Design:
+    """Geometric or staircase noise on the lattice of the statistic's own values, whichever is expected to be nearer."""
+    if stated.by not in UNBOUNDED or stated.text != "flat":
+        raise RequestError(
+            f"A {statistic} has no bounds of its own, and this needs some: give them by "
+            f"dm.prior('flat', low=0, high=1000, by={stated.by!r}), or use one of {', '.join(UNBOUNDED)}."
+        )
+    step = _own_step(attribute) if stated.step is None else Fraction(stated.step)
+    steps = max(math.ceil(sensitivity_of(statistic, attribute) / step), 1)
+    inner = steps // 2 if float(epsilon) < MANY_STAIRS else best_first_stair(steps, epsilon, stated.loss)
+    losses = {
+        "geometric": geometric_loss(steps, epsilon, stated.loss),
+        "staircase": staircase_loss(steps, inner, epsilon, stated.loss),
+    }
+    name = stated.by
+    if name == "auto":
+        name = "geometric" if losses["geometric"] <= losses["staircase"] * (1 + 1e-9) else "staircase"
+    other = "staircase" if name == "geometric" else "geometric"
+    unit = 1.0 if stated.loss == "miss" else float(step) ** (2 if stated.loss == "squared" else 1)
+    compared = f"expected {stated.loss} loss {losses[name] * unit:.4g}, with {other} noise {losses[other] * unit:.4g}"
+    if steps == 1:
+        why = f"One row moves the answer by one step, where geometric noise is the best for every prior ({compared})."
+    else:
+        why = f"{'Taken as the nearer one' if stated.by == 'auto' else 'Asked for by name'}: {compared}."
+    noise = LatticeNoise(exact_text(step), name, inner if name == "staircase" else 0)
+    return Design(noise, name, why, stated, steps, losses[name] * unit, None, None, coarse=False)
+
+
+def _in_words(made: Design) -> str:
+    alone = "" if made.prior_loss is None else f" (answering the prior alone: {made.prior_loss:.4g})"
+    return _joined(
+        f"Mechanism: {made.name}, prior {made.stated}, expected {made.stated.loss} loss {made.expected_loss:.4g}{alone}.",
+        made.why,
+    )
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(sentence.strip() for sentence in sentences if sentence.strip())
+
+
+# -- several sums at once ----------------------------------------------------------------------------------------------
+
+
+def vector(
+    executor: Asked,
+    ask: Callable[[Question, Epsilon], Query],
+    what: str,
+    columns: Sequence[str],
+    *,
+    epsilon: Epsilon,
+    ball: str | None,
+    dry_run: bool,
+    request_key: str | None,
+) -> NoisyVector | Preview:
+    """The sums or means of several columns with one noise for all."""
+    question = vector_question(executor.schema, what, columns, epsilon=epsilon, ball=ball)
+    query = ask(question, epsilon)
+    if dry_run:
+        return executor.preview(query)
+    reply = executor.answer(query, key=request_key)
+    numbers = reply.answer.numbers[0] or ()
+    counted = int(question.with_count)
+    return NoisyVector(
+        what=what,
+        attributes=question.attributes,
+        grids=question.grids(executor.schema),
+        rows=numbers[0] if counted else None,
+        sums=numbers[counted:],
+        ball=question.ball,
+        lengths=question.lengths(executor.schema),
+        inner=question.inner,
+        receipt=Receipt.of(reply, 0),
+    )
+
+
+def vector_question(schema: Schema, what: str, columns: Sequence[str], *, epsilon: Epsilon, ball: str | None) -> VectorSums:
+    """With the ball of the smaller expected error where none is named: from two numbers on that is the box."""
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise RequestError(f"Name the columns as a list, such as ['age', 'weight']. Got {columns!r:.60}.")
+    if ball is not None and ball not in BALLS:
+        raise RequestError(f"The ball must be one of {', '.join(BALLS)}. Got {ball!r:.60}.")
+    mean = what == "mean"
+    cross = VectorSums(tuple(columns), mean, mean, "l1", ())
+    lengths = cross.lengths(schema)
+    if ball == "l1":
+        return cross
+    inner = best_inner(lengths, epsilon)
+    box = VectorSums(tuple(columns), mean, mean, "l-infinity", inner)
+    if ball is None and _cross_error(lengths, epsilon) < _box_error(lengths, inner, epsilon):
+        return cross
+    return box
+
+
+def _box_error(lengths: tuple[int, ...], inner: tuple[int, ...], epsilon: Epsilon) -> float:
+    """Expected absolute errors in lengths, of all numbers together."""
+    box = BoxNoise(lengths, inner, epsilon)
+    return math.fsum(box.mean_error(place) / length for place, length in enumerate(lengths))
+
+
+def _cross_error(lengths: tuple[int, ...], epsilon: Epsilon) -> float:
+    paid = shares(epsilon.units, len(lengths))
+    if min(paid) < 1:
+        return math.inf
+    return math.fsum(geometric_loss(length, Epsilon(share)) / length for length, share in zip(lengths, paid, strict=True))

@@ -1,0 +1,687 @@
+"""Statistics told through designed noise: on every small table, what one row moves and how much the noise hides it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from laws import ALARM, p_value
+from tiny import kernel_over
+
+import dpmine as dm
+from dpmine import resolution
+from dpmine.engines.encoding import encode
+from dpmine.epsilon import Epsilon
+from dpmine.expression_text import parse_predicate
+from dpmine.expressions import AttributeKey
+from dpmine.finite import FiniteMechanism, LatticeNoise, at_most_ratio
+from dpmine.frames import open_source
+from dpmine.kernel import door
+from dpmine.kernel.door import Kernel
+from dpmine.kernel.ledger import Ledger
+from dpmine.plans import ToldStatistic, VectorOfSums
+from dpmine.queries import LEAF, Query, Question, Rules, Split, Step, Told, VectorSums, View, Where
+from dpmine.resolution import resolve
+from dpmine.schema import Nominal, Numeric, Schema, Unit
+from dpmine.told_statistics import STATISTICS, exact_statistic, sensitivity_of, told_attribute, value_range
+from dpmine.values import from_text, to_text
+
+UNTOUCHED = Ledger(None, dataset="told", cap=10**9)
+ONE = Epsilon.parse(1)
+Rows = tuple[int, ...]
+"""The codes of one attribute, row by row."""
+
+GRIDS = [
+    ("0", "1", 5),
+    ("-3", "1", 5),
+    ("-3", "2", 3),
+    ("0.5", "0.25", 4),
+    ("-10", "0.1", 4),
+    ("100", "7", 3),
+    ("-4", "8", 2),
+]
+
+
+def attribute(low: str, step: str, points: int, name: str = "x") -> Numeric:
+    start = Decimal(low)
+    return Numeric(name, start, start + Decimal(step) * (points - 1), Decimal(step), start)
+
+
+def schema_of(*numeric: Numeric, unit: Unit = Unit()) -> Schema:  # noqa: B008 (frozen)
+    return Schema("told", (*numeric, Nominal("c", ("a", "b"), "a")), 1000, unit=unit)
+
+
+def asked(question: Question, epsilon: Epsilon = ONE, *steps: Step, rules: Rules = LEAF) -> Query:
+    return Query(View(steps), rules, question, (epsilon,))
+
+
+def kernel_of(columns: dict[str, list[Any]], schema: Schema, ledger: Ledger = UNTOUCHED, **sources: Any) -> Kernel:
+    return kernel_over(encode(open_source(columns), schema), ledger, Kernel, **sources)
+
+
+def column(numeric: Numeric, rows: Sequence[int]) -> dict[str, list[Any]]:
+    return {"x": [numeric.point(code) for code in rows], "c": ["a"] * len(rows)}
+
+
+def tables(points: int, rows: int) -> Iterator[Rows]:
+    for count in range(rows + 1):
+        yield from itertools.combinations_with_replacement(range(points), count)
+
+
+def neighbours(points: int, rows: int) -> Iterator[tuple[Rows, Rows]]:
+    for table in tables(points, rows - 1):
+        for added in range(points):
+            yield table, (*table, added)
+
+
+def exact(statistic: str, numeric: Numeric, rows: Rows) -> Fraction:
+    """The statistic by plain Python, of the values as fractions."""
+    low, high, step = value_range(numeric)
+    values = [low + step * code for code in rows]
+    if statistic == "count":
+        return Fraction(len(values))
+    if statistic == "sum":
+        return sum(values, Fraction(0))
+    if not values:
+        middle = {"mean": (low + high) / 2, "max": low, "median": low + step * ((numeric.size - 1) // 2)}
+        return middle[statistic]
+    known: dict[str, Callable[[list[Fraction]], Fraction]] = {
+        "mean": lambda listed: sum(listed, Fraction(0)) / len(listed),
+        "max": max,
+        "median": statistics.median_low,
+    }
+    return known[statistic](values)
+
+
+def of(statistic: str) -> str | None:
+    return None if statistic == "count" else "x"
+
+
+# -- values and sensitivities ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("grid", GRIDS)
+def test_one_row_moves_a_statistic_by_at_most_its_sensitivity_and_some_row_by_all_of_it(
+    grid: tuple[str, str, int], statistic: str
+) -> None:
+    """Every table of up to four rows, the empty one too. The range's ends and the middle are what reach the bound."""
+    numeric = attribute(*grid)
+    low, _, step = value_range(numeric)
+    found: dict[Rows, Fraction] = {}
+    for rows in tables(numeric.size, 4):
+        counts = np.bincount(rows, minlength=numeric.size).tolist()
+        found[rows] = exact_statistic(statistic, counts, low, step)
+        assert found[rows] == exact(statistic, numeric, rows)
+    moved = [abs(found[tuple(sorted(more))] - found[less]) for less, more in neighbours(numeric.size, 4)]
+    limit = sensitivity_of(statistic, told_attribute(statistic, of(statistic), schema_of(numeric)))
+    assert max(moved) == limit
+
+
+def test_the_sensitivities_are_those_of_the_reference() -> None:
+    numeric = attribute("-10", "1", 21)
+    wanted = {"count": 1, "sum": 10, "mean": 10, "max": 20, "median": 20}
+    found = {name: sensitivity_of(name, None if name == "count" else numeric) for name in STATISTICS}
+    assert found == wanted
+    assert sensitivity_of("mean", attribute("18", "1", 83)) == 41
+    assert sensitivity_of("sum", attribute("18", "1", 83)) == 100
+
+
+def test_a_grid_of_one_point_has_a_sensitivity_too() -> None:
+    single = Numeric("x", Decimal(3), Decimal("3.5"), Decimal(1), Decimal(3))
+    assert single.size == 1
+    assert [sensitivity_of(name, single) for name in ("sum", "mean", "max", "median")] == [3, Fraction(1, 2), 1, 1]
+    schema = schema_of(single)
+    noise = LatticeNoise("1", "geometric", 0)
+    assert kernel_of({"x": [3], "c": ["a"]}, schema)._compute(resolve(asked(Told("max", "x", noise, None)), schema)).numbers
+
+
+class Silent:
+    """A noise source that draws 0 and keeps the scales."""
+
+    def __init__(self) -> None:
+        self.scales: list[Fraction] = []
+
+    def actual_scale(self, scale: Fraction) -> Fraction:
+        return scale
+
+    def discrete_laplace(self, scale: Fraction, size: int) -> np.ndarray:
+        self.scales += [scale] * size
+        return np.zeros(size, dtype=np.int64)
+
+
+LATTICE_STEPS = ["1", "1/3", "1/4", "2", "5", "8", "10", "7/2"]
+
+
+def steps_told(rows: Rows, numeric: Numeric, statistic: str, step: str) -> tuple[int, Fraction]:
+    """What leaves the door when geometric noise adds nothing, and the scale that the noise would have had."""
+    silent = Silent()
+    question = Told(statistic, of(statistic), LatticeNoise(step, "geometric", 0), None)
+    schema = schema_of(numeric)
+    ((answer,),) = kernel_of(column(numeric, rows), schema, noise=silent)._compute(resolve(asked(question), schema)).numbers  # type: ignore[misc]
+    (scale,) = silent.scales
+    return answer, scale
+
+
+def lattice_losses(numeric: Numeric, statistic: str, step: str, rows: int) -> set[Fraction]:
+    """Epsilon times how many noise scales one row moves the answer, over all small tables."""
+    known = {table: steps_told(table, numeric, statistic, step) for table in tables(numeric.size, rows)}
+    assert len({scale for _, scale in known.values()}) == 1
+    losses = set()
+    for less, more in neighbours(numeric.size, rows):
+        (before, scale), (after, _) = known[less], known[tuple(sorted(more))]
+        losses.add(abs(after - before) / scale)
+    return losses
+
+
+@pytest.mark.parametrize("step", LATTICE_STEPS)
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_one_row_moves_the_answer_on_a_lattice_by_at_most_its_noise_scale_times_epsilon(statistic: str, step: str) -> None:
+    """Whether or not the step divides the sensitivity: a number that moves by D moves by at most ceil(D / step) steps."""
+    losses = set()
+    for grid in [("-4", "4", 3), ("-3", "1", 4)]:
+        losses |= lattice_losses(attribute(*grid), statistic, step, 2)
+    assert max(losses) <= 1
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_on_the_lattice_of_the_grid_all_of_epsilon_is_used(statistic: str) -> None:
+    assert max(lattice_losses(attribute("-4", "4", 3), statistic, "1", 2)) == 1
+
+
+def half_away_from_zero(number: Fraction, step: Fraction) -> int:
+    away = math.floor(abs(number) / step + Fraction(1, 2))
+    return away if number >= 0 else -away
+
+
+def half_to_even(number: Fraction, step: Fraction) -> int:
+    return round(number / step)
+
+
+@pytest.mark.parametrize(
+    ("rounding", "statistic", "grid", "step"),
+    [(half_away_from_zero, "max", ("-4", "8", 2), "8"), (half_to_even, "sum", ("0", "8", 3), "16")],
+)
+def test_other_ways_of_rounding_halves_are_caught(
+    rounding: Any, statistic: str, grid: tuple[str, str, int], step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Erratum E9: -4 and 4 lie one sensitivity apart and go to -1 and 1; a sum of 8 goes to 0, and one of 24 to 2."""
+    numeric = attribute(*grid)
+    assert max(lattice_losses(numeric, statistic, step, 2)) == 1
+    monkeypatch.setattr(door, "lattice_point", rounding)
+    assert max(lattice_losses(numeric, statistic, step, 2)) == 2
+
+
+# -- finite mechanisms -------------------------------------------------------------------------------------------------
+
+
+def response(low: str, step: str, points: int, epsilon: str, less: int = 10**9) -> FiniteMechanism:
+    """Randomised response: the true point has exp(epsilon) times the weight of any other, rounded down."""
+    more = math.floor(math.exp(float(epsilon)) * less * (1 - 1e-14))
+    outputs = tuple(str(Fraction(low) + Fraction(step) * place) for place in range(points))
+    weights = tuple(tuple(more if column == row else less for column in range(points)) for row in range(points))
+    return FiniteMechanism(low, step, outputs, weights)
+
+
+def ladder(low: str, points: int, ratio: Fraction) -> FiniteMechanism:
+    """Weights ratio^distance, truncated: keeps ln(1/ratio) for each step of the grid, and that many times more for more."""
+    a = ratio
+    rows = []
+    for row in range(points):
+        law = [a ** abs(row - column) * (1 - a) for column in range(points)]
+        law[0], law[-1] = a**row, a ** (points - 1 - row)
+        rows.append([chance / (1 + a) for chance in law])
+    common = math.lcm(*(chance.denominator for row in rows for chance in row))
+    weights = tuple(tuple(int(chance * common) for chance in row) for row in rows)
+    return FiniteMechanism(low, "1", tuple(str(int(low) + place) for place in range(points)), weights)
+
+
+def row_used(rows: Rows, numeric: Numeric, query: Query, monkeypatch: pytest.MonkeyPatch) -> tuple[int, ...]:
+    """The weights that the door draws from."""
+    used: list[tuple[int, ...]] = []
+
+    plan = resolve(query, schema_of(numeric))
+    assert isinstance(plan.question, ToldStatistic)
+    drawn = door.drawn_output
+
+    def watched(entropy: Any, law: FiniteMechanism, exact_value: Fraction) -> int:
+        used.append(law.weights[law.input_of(exact_value)])
+        return drawn(entropy, law, exact_value)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(door, "drawn_output", watched)
+        kernel_of(column(numeric, rows), schema_of(numeric))._compute(plan)
+    (weights,) = used
+    return weights
+
+
+def worst_pair(numeric: Numeric, query: Query, rows: int, epsilon: Epsilon, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether all ratios of the laws on neighbouring tables stay within exp(epsilon), exactly."""
+    known = {table: row_used(table, numeric, query, monkeypatch) for table in tables(numeric.size, rows)}
+    pairs = set()
+    for less, more in neighbours(numeric.size, rows):
+        before, after = known[less], known[tuple(sorted(more))]
+        pairs |= set(zip(before, after, strict=True)) | set(zip(after, before, strict=True))
+    return all(at_most_ratio(one, other, epsilon) for one, other in pairs)
+
+
+def finite_queries(numeric: Numeric) -> dict[str, Query]:
+    low, _, step = value_range(numeric)
+    grid = str(low), str(step), numeric.size
+    found = {f"{name} by response": asked(Told(name, "x", response(*grid, "1"), None)) for name in ("mean", "max", "median")}
+    found["count by ladder"] = asked(Told("count", None, ladder("0", 4, Fraction(37, 100)), None))
+    found["sum by response"] = asked(Told("sum", "x", response("-8", "1", 17, "1"), None))
+    found["mean, half the range a step"] = asked(Told("mean", "x", ladder(str(low), 5, Fraction(78, 100)), None))
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(finite_queries(attribute("-4", "4", 3))))
+def test_the_law_of_a_told_statistic_keeps_epsilon_on_every_small_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    numeric = attribute("-4", "4", 3)
+    query = finite_queries(numeric)[name]
+    assert worst_pair(numeric, query, 3, ONE, monkeypatch)
+    assert not worst_pair(numeric, query, 3, Epsilon.parse("0.9"), monkeypatch)
+
+
+def test_a_mean_with_the_sensitivity_of_many_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted mistake (u - l) / n, here with n = 4: right for tables of four rows and more, wrong for smaller ones."""
+    numeric = attribute("0", "1", 5)
+    query = asked(Told("mean", "x", ladder("0", 5, Fraction(37, 100)), None))
+    with pytest.raises(dm.RequestError, match="does not keep epsilon 1"):
+        resolve(query, schema_of(numeric))
+    planted = resolution.sensitivity_of
+    monkeypatch.setattr(
+        resolution, "sensitivity_of", lambda name, found: planted(name, found) / (2 if name == "mean" else 1)
+    )
+    resolve(query, schema_of(numeric))
+    assert not worst_pair(numeric, query, 2, ONE, monkeypatch)
+
+
+def test_a_mean_that_is_the_lower_end_where_nobody_is_there_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    numeric = attribute("0", "1", 5)
+    query = asked(Told("mean", "x", ladder("0", 5, Fraction(61, 100)), None))
+    assert worst_pair(numeric, query, 3, ONE, monkeypatch)
+
+    def planted(statistic: str, counts: Sequence[int], low: Fraction, step: Fraction) -> Fraction:
+        return exact_statistic(statistic, counts, low, step) if sum(counts) else low
+
+    monkeypatch.setattr(door, "exact_statistic", planted)
+    assert not worst_pair(numeric, query, 3, ONE, monkeypatch)
+
+
+# -- before anything is charged ----------------------------------------------------------------------------------------
+
+
+def opened(values: list[Any], *, low: str = "0", points: int = 5, step: str = "1", unit: Unit = Unit()) -> dm.PrivateTable:  # noqa: B008
+    schema = schema_of(attribute(low, step, points), unit=unit)
+    columns = {"x": values, "c": ["a"] * len(values), "who": [str(place) for place in range(len(values))]}
+    return dm.open(columns, schema=schema, cap=10**6).grant("ann", epsilon=10**6)
+
+
+def refused(table: dm.PrivateTable, query: Query, words: str) -> None:
+    before = table.remaining()
+    for ask in (table._executor.answer, table._executor.preview):
+        with pytest.raises(dm.RequestError, match=words):
+            ask(query)
+    assert table.remaining() == before
+
+
+@pytest.mark.parametrize("epsilon", ["1", "0.1", "0.000001", "5"])
+def test_a_mechanism_that_keeps_a_millionth_more_is_refused_and_costs_nothing(epsilon: str) -> None:
+    table = opened([1, 2])
+    more = str(Decimal(epsilon) + Decimal("0.000001"))
+    right, wrong = (response("0", "1", 5, amount, 10**14) for amount in (epsilon, more))
+    assert wrong.keeps(Epsilon.parse(more), Fraction(4))
+    refused(table, asked(Told("median", "x", wrong, None), Epsilon.parse(epsilon)), "does not keep epsilon")
+    table._executor.answer(asked(Told("median", "x", right, None), Epsilon.parse(epsilon)))
+    assert table.remaining().units == 10**15 - Epsilon.parse(epsilon).units
+
+
+def test_noise_for_a_smaller_sensitivity_than_the_schemas_is_refused() -> None:
+    """The same mechanism is fine for a count, whose sensitivity is one step, and for no statistic of a wide attribute."""
+    table = opened([1, 2])
+    mechanism = ladder("0", 5, Fraction(37, 100))
+    for name in ("mean", "max", "median", "sum"):
+        refused(table, asked(Told(name, "x", mechanism, None)), "one row can move the")
+    table._executor.answer(asked(Told("count", None, mechanism, None)))
+
+
+def test_a_zero_beside_a_positive_weight_is_refused() -> None:
+    mechanism = FiniteMechanism("0", "4", ("0", "4"), ((1, 0), (0, 1)))
+    refused(opened([1]), asked(Told("max", "x", mechanism, None), Epsilon.parse(10**6)), "it needs inf")
+
+
+def test_staircases_need_an_inner_width_below_the_sensitivity() -> None:
+    table = opened([1, 2])
+    for inner in (4, 5, 2**61):
+        refused(table, asked(Told("sum", "x", LatticeNoise("1", "staircase", inner), None)), "below 4")
+    table._executor.answer(asked(Told("sum", "x", LatticeNoise("1", "staircase", 3), None)))
+    refused(table, asked(VectorSums(("x",), True, False, "l-infinity", (0, 4))), "below the lengths")
+    refused(table, asked(VectorSums(("x",), True, False, "l-infinity", (1, 0))), "below the lengths")
+    refused(table, asked(VectorSums(("x",), True, False, "l-infinity", (-1, 0))), "below the lengths")
+
+
+def test_noise_that_would_not_fit_64_bits_is_refused_in_words() -> None:
+    table = opened([1], low="0", step="1000", points=4000)
+    for question in (
+        Told("sum", "x", LatticeNoise("1", "geometric", 0), None),
+        Told("sum", "x", LatticeNoise("1", "staircase", 7), None),
+        Told("count", None, LatticeNoise("1/16777216", "staircase", 7), None),
+        VectorSums(("x",), True, False, "l1", ()),  # a billionth has no two shares
+    ):
+        assert resolve(asked(question), table.schema)
+        refused(table, asked(question, Epsilon(1)), "Epsilon is too small")
+    refused(table, asked(Told("sum", "x", LatticeNoise("1/1000000", "geometric", 0), None)), "too fine")
+    wide = opened([1], low="0.001", step="1000", points=4000)
+    for ball, inner in (("l1", ()), ("l-infinity", (0,))):
+        refused(wide, asked(VectorSums(("x",), False, False, ball, inner)), "too large for exact sums")
+    fair = opened([1], low="0.1", step="1000", points=4000)
+    refused(fair, asked(VectorSums(("x",), False, False, "l-infinity", (0,)), Epsilon(1)), "Epsilon is too small")
+
+
+def test_the_smallest_epsilon_is_answered_where_its_noise_fits() -> None:
+    table = opened([1, 2])
+    for question in (
+        Told("count", None, LatticeNoise("1", "geometric", 0), None),
+        Told("count", None, LatticeNoise("1", "staircase", 0), None),
+        Told("sum", "x", LatticeNoise("1", "staircase", 3), None),
+        VectorSums(("x",), True, True, "l-infinity", (0, 1)),
+    ):
+        reply = table._executor.answer(asked(question, Epsilon(1)))
+        assert all(abs(number) <= 2**61 for number in reply.answer.numbers[0] or ())
+        assert table._executor.preview(asked(question, Epsilon(2))).expected_error
+
+
+def test_answers_are_clipped_to_61_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = schema_of(attribute("0", "1", 5))
+    monkeypatch.setattr(door, "box_staircase", lambda entropy, lengths, inner, epsilon: ((2**70,) * len(lengths),))
+    kernel = kernel_of({"x": [1], "c": ["a"]}, schema)
+    told = resolve(asked(Told("sum", "x", LatticeNoise("1", "staircase", 0), None)), schema)
+    vector = resolve(asked(VectorSums(("x",), True, False, "l-infinity", (0, 0))), schema)
+    assert kernel._compute(told).numbers == ((2**61,),)
+    assert kernel._compute(vector).numbers == ((2**61, 2**61),)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [Told("count", None, LatticeNoise("1", "geometric", 0), None), VectorSums(("x",), False, False, "l-infinity", (0,))],
+)
+def test_cells_are_refused(question: Question) -> None:
+    refused(opened([1]), asked(question, rules=Split(AttributeKey("c"), (LEAF, LEAF))), "whole view")
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (Told("mean", "c", LatticeNoise("1", "geometric", 0), None), "not numeric"),
+        (Told("mean", "nowhere", LatticeNoise("1", "geometric", 0), None), "nowhere"),
+        (VectorSums(("c",), False, False, "l1", ()), "not numeric"),
+    ],
+)
+def test_attributes_that_have_no_such_statistic_are_refused(question: Question, words: str) -> None:
+    refused(opened([1]), asked(question), words)
+
+
+FORM = json.loads(to_text(asked(Told("mean", "x", response("0", "4", 2, "1"), None))))
+NOISE = FORM["question"]["noise"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {**FORM["question"], "statistic": "variance"},
+        {**FORM["question"], "statistic": "count"},
+        {**FORM["question"], "attribute": None},
+        {**FORM["question"], "attribute": 3},
+        {**FORM["question"], "prior": "x" * 16_385},
+        {**FORM["question"], "prior": 1},
+        {**FORM["question"], "noise": None},
+        {**FORM["question"], "noise": {"is": "count"}},
+        {**FORM["question"], "noise": {**NOISE, "low": "1e999999999"}},
+        {**FORM["question"], "noise": {**NOISE, "low": "9" * 5000}},
+        {**FORM["question"], "noise": {**NOISE, "low": "0/0"}},
+        {**FORM["question"], "noise": {**NOISE, "step": "0"}},
+        {**FORM["question"], "noise": {**NOISE, "step": "-1"}},
+        {**FORM["question"], "noise": {**NOISE, "step": "1/" + "9" * 100}},
+        {**FORM["question"], "noise": {**NOISE, "outputs": ["0"]}},
+        {**FORM["question"], "noise": {**NOISE, "outputs": ["4", "0"]}},
+        {**FORM["question"], "noise": {**NOISE, "weights": [[1, 1], [1, 2]]}},
+        {**FORM["question"], "noise": {**NOISE, "weights": [[1, -1], [0, 0]]}},
+        {**FORM["question"], "noise": {**NOISE, "weights": [[1, True], [1, 1]]}},
+        {**FORM["question"], "noise": {**NOISE, "weights": [[2**70, 2**70], [2**70, 2**70]]}},
+        {**FORM["question"], "noise": {**NOISE, "weights": []}},
+        {**FORM["question"], "noise": {**NOISE, "weights": [[1, 1]] * 402}},
+        {**FORM["question"], "noise": {"is": "lattice-noise", "step": "1", "kind": "gaussian", "inner": 0}},
+        {**FORM["question"], "noise": {"is": "lattice-noise", "step": "nan", "kind": "geometric", "inner": 0}},
+        {**FORM["question"], "noise": {"is": "lattice-noise", "step": "1", "kind": "geometric", "inner": 1}},
+        {**FORM["question"], "noise": {"is": "lattice-noise", "step": "1", "kind": "staircase", "inner": -1}},
+        {"is": "vector-sums", "attributes": [], "with_count": False, "centred": False, "ball": "l1", "inner": []},
+        {"is": "vector-sums", "attributes": ["x", "x"], "with_count": False, "centred": False, "ball": "l1", "inner": []},
+        {"is": "vector-sums", "attributes": ["x"], "with_count": False, "centred": False, "ball": "l2", "inner": []},
+        {"is": "vector-sums", "attributes": ["x"], "with_count": False, "centred": False, "ball": "l1", "inner": [0]},
+        {"is": "vector-sums", "attributes": ["x"], "with_count": True, "centred": False, "ball": "l-infinity", "inner": [0]},
+        {"is": "vector-sums", "attributes": ["x"], "with_count": 1, "centred": False, "ball": "l1", "inner": []},
+    ],
+    ids=range(32),
+)
+def test_questions_that_make_no_sense_are_refused_when_they_are_read(question: dict[str, Any]) -> None:
+    with pytest.raises(dm.RequestError) as caught:
+        from_text(json.dumps({**FORM, "question": question}), Query)
+    assert len(str(caught.value)) < 400
+
+
+# -- what the plan holds -----------------------------------------------------------------------------------------------
+
+
+def test_everything_that_decides_the_noise_is_in_the_plan_and_the_prior_is_not() -> None:
+    schema = schema_of(attribute("0", "1", 5))
+
+    def plan(question: Question) -> Any:
+        return resolve(asked(question), schema)
+
+    same = [plan(Told("median", "x", response("0", "1", 5, "1"), prior)) for prior in (None, "flat", "normal:1:2")]
+    assert same[0] == same[1] == same[2]
+    stairs = [LatticeNoise("1", "staircase", 0), LatticeNoise("1", "staircase", 1), LatticeNoise("2", "staircase", 0)]
+    others = [
+        same[0],
+        plan(Told("median", "x", response("0", "1", 5, "0.5"), None)),
+        plan(Told("max", "x", response("0", "1", 5, "1"), None)),
+        *(plan(Told("max", "x", noise, None)) for noise in stairs),
+        plan(Told("max", "x", LatticeNoise("1", "geometric", 0), None)),
+        plan(VectorSums(("x",), True, True, "l-infinity", (0, 0))),
+        plan(VectorSums(("x",), True, True, "l-infinity", (0, 1))),
+        plan(VectorSums(("x",), True, True, "l1", ())),
+        plan(VectorSums(("x",), True, False, "l1", ())),
+        plan(VectorSums(("x",), False, False, "l1", ())),
+    ]
+    assert len({to_text(found) for found in others}) == len(others)
+
+
+def test_a_repeated_question_is_free_and_answers_alike_whatever_the_prior_says() -> None:
+    table = opened([1, 2, 3])
+    mechanism = response("0", "1", 5, "1")
+    first = table._executor.answer(asked(Told("median", "x", mechanism, None)))
+    again = table._executor.answer(asked(Told("median", "x", mechanism, "normal:1:2")))
+    assert first.answer == again.answer
+    assert table.remaining().units == 10**15 - 10**9
+    assert table._executor.preview(asked(Told("median", "x", mechanism, "flat"))).cached
+
+
+def test_persons_with_several_rows_pay_for_each_of_them() -> None:
+    table = opened([1, 2, 3], unit=Unit("who", 3))
+    table._executor.answer(asked(Told("median", "x", response("0", "1", 5, "1"), None)))
+    assert table.remaining().units == 10**15 - 3 * 10**9
+    table._executor.answer(asked(VectorSums(("x",), True, True, "l-infinity", (0, 0))))
+    assert table.remaining().units == 10**15 - 6 * 10**9
+
+
+def test_a_view_leaves_other_rows_out() -> None:
+    table = opened([0, 1, 4, 4])
+    high = Epsilon.parse(1000)
+    step = Where(parse_predicate("x <= 1"))
+    reply = table._executor.answer(asked(Told("max", "x", LatticeNoise("1", "geometric", 0), None), high, step))
+    assert reply.answer.numbers == ((1,),)
+    nobody = Where(parse_predicate("x == 3"))
+    for name, wanted in (("count", 0), ("sum", 0), ("mean", 2), ("max", 0), ("median", 2)):
+        told = Told(name, of(name), LatticeNoise("1", "staircase", 0), None)
+        assert table._executor.answer(asked(told, high, nobody)).answer.numbers == ((wanted,),)
+
+
+def test_memory_and_duckdb_give_equal_exact_values(tmp_path: Path) -> None:
+    """At an epsilon that leaves no noise, over both engines and by plain Python."""
+    draw = np.random.default_rng(8)
+    numeric, other = attribute("-3", "0.5", 21), attribute("10", "2", 9, "y")
+    schema = schema_of(numeric, other)
+    rows = {"x": draw.integers(-8, 12, 300) / 2, "y": draw.integers(0, 40, 300), "c": draw.choice(["a", "b"], 300)}
+    import pandas as pd
+
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame(rows).to_parquet(path)
+    answers = []
+    for source, engine in (({name: listed.tolist() for name, listed in rows.items()}, "memory"), (path, "duckdb")):
+        with dm.open(source, schema=schema, cap=10**6, engine=engine) as data:
+            table = data.grant("ann", epsilon=10**6).where("c == a")
+            found: list[Any] = []
+            for name in STATISTICS:
+                told = Told(name, of(name), LatticeNoise("1/1000", "geometric", 0), None)
+                found.append(table._executor.answer(table._query(told, 10**5)).answer.numbers)
+            vector = VectorSums(("x", "y"), True, False, "l-infinity", (0, 0, 0))
+            found.append(table._executor.answer(table._query(vector, 10**5)).answer.numbers)
+            answers.append(found)
+    assert answers[0] == answers[1]
+    inside = np.clip(rows["x"], -3, 7)[rows["c"] == "a"]
+    codes = tuple(int(value) for value in (inside + 3) * 2)
+    for name, ((told,),) in zip(STATISTICS, answers[0][:-1], strict=True):
+        assert told == math.floor(exact(name, numeric, codes) * 1000 + Fraction(1, 2))
+    floors = (np.clip(rows["y"], 10, 26)[rows["c"] == "a"] // 2) * 2
+    assert answers[0][-1] == ((len(codes), int(inside.sum() * 2), int(floors.sum()) // 2),)
+
+
+# -- several sums at once ----------------------------------------------------------------------------------------------
+
+PAIR = schema_of(attribute("-3", "1", 3), attribute("0", "2", 3, "y"))
+KINDS = list(itertools.product((-3, -2, -1), (0, 2, 4)))
+
+
+def vector_told(rows: Sequence[tuple[int, int]], question: VectorSums, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Exact numbers of the door, and what its noise was asked for: boxes, or scales."""
+    boxes: list[Any] = []
+
+    def nothing(entropy: Any, lengths: Any, inner: Any, *, epsilon: Fraction) -> Any:
+        boxes.append((lengths, inner, epsilon))
+        return ((0,) * len(lengths),)
+
+    silent = Silent()
+    columns = {"x": [row[0] for row in rows], "y": [row[1] for row in rows], "c": ["a"] * len(rows)}
+    with monkeypatch.context() as patched:
+        patched.setattr(door, "box_staircase", nothing)
+        kernel = kernel_of(columns, PAIR, noise=silent)
+        (numbers,) = kernel._compute(resolve(asked(question), PAIR)).numbers
+    return numbers, boxes, silent.scales
+
+
+def vector_loss(before: Any, after: Any) -> Fraction:
+    """In units of epsilon = 1: the largest coordinate of a box, the sum over independent noise."""
+    moves = [abs(one - other) for one, other in zip(before[0], after[0], strict=True)]
+    loss = Fraction(0)
+    for lengths, _, epsilon in before[1]:
+        loss += epsilon * max(
+            Fraction(math.ceil(Fraction(move, length))) for move, length in zip(moves, lengths, strict=True)
+        )
+    return loss + sum((move / scale for move, scale in zip(moves, before[2], strict=False)), Fraction(0))
+
+
+VECTORS = {
+    "sums in a box": VectorSums(("x", "y"), False, False, "l-infinity", (1, 0)),
+    "means in a box": VectorSums(("x", "y"), True, True, "l-infinity", (0, 0, 0)),
+    "sums in a cross": VectorSums(("x", "y"), False, False, "l1", ()),
+    "means in a cross": VectorSums(("y", "x"), True, True, "l1", ()),
+    "one sum": VectorSums(("x",), False, False, "l-infinity", (2,)),
+}
+
+
+def worst_vector_loss(question: VectorSums, monkeypatch: pytest.MonkeyPatch) -> Fraction:
+    known = {}
+    for count in range(4):
+        for rows in itertools.combinations_with_replacement(KINDS, count):
+            if count < 2 or rows[0] in (KINDS[0], KINDS[4]):
+                known[rows] = vector_told(rows, question, monkeypatch)
+    worst = Fraction(0)
+    for rows, before in known.items():
+        for row in KINDS:
+            after = known.get(tuple(sorted((*rows, row), key=KINDS.index)))
+            worst = max(worst, vector_loss(before, after)) if after else worst
+    return worst
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_one_row_moves_several_sums_within_what_their_noise_hides(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert worst_vector_loss(VECTORS[name], monkeypatch) == 1
+
+
+def test_lengths_are_the_largest_values_and_shares_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = resolve(asked(VECTORS["means in a box"]), PAIR)
+    assert isinstance(plan.question, VectorOfSums)
+    assert plan.question.lengths == (1, 1, 1)  # in units of each grid, from its middle
+    assert resolve(asked(VECTORS["sums in a box"]), PAIR).question.lengths == (3, 2)  # type: ignore[attr-defined]
+    _, boxes, scales = vector_told([], VECTORS["means in a cross"], monkeypatch)
+    assert not boxes
+    assert sum(1 / scale for scale in scales) == 1
+
+
+def test_mistakes_with_several_sums_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lengths of centred values for values that are not, and all of epsilon for each of several sums."""
+    lengths = VectorSums.lengths
+    with monkeypatch.context() as patched:
+        patched.setattr(VectorSums, "lengths", lambda self, schema: (1,) * len(lengths(self, schema)))
+        assert worst_vector_loss(VECTORS["sums in a cross"], monkeypatch) > 1
+        assert worst_vector_loss(VectorSums(("x", "y"), False, False, "l-infinity", (0, 0)), monkeypatch) > 1
+    with monkeypatch.context() as patched:
+        patched.setattr(door, "shares", lambda units, parts: (units,) * parts)
+        assert worst_vector_loss(VECTORS["means in a cross"], monkeypatch) > 1
+
+
+# -- the noise itself --------------------------------------------------------------------------------------------------
+
+
+def drawn_through_the_door(question: Question, values: list[int], draws: int) -> Counter[tuple[int, ...]]:
+    schema = schema_of(attribute("0", "1", 5))
+    kernel = kernel_of({"x": values, "c": ["a"] * len(values)}, schema)
+    plan = resolve(asked(question), schema)
+    return Counter(kernel._compute(plan).numbers[0] for _ in range(draws))  # type: ignore[misc]
+
+
+def staircase_law(steps: int, inner: int, reach: int, centre: int) -> dict[tuple[int, ...], float]:
+    """1.6 of the reference: a first part of 2 inner + 1 points, then stairs of `steps` points on either side."""
+    b = math.exp(-1)
+    total = (2 * inner + 1) + 2 * steps * b / (1 - b)
+    return {(centre + z,): b ** max(0, -(-(abs(z) - inner) // steps)) / total for z in range(-reach, reach + 1)}
+
+
+@pytest.mark.parametrize(("inner", "fits"), [(1, True), (0, False), (3, False)])
+def test_a_staircase_through_the_door_has_its_law(inner: int, fits: bool) -> None:
+    """The sum 7 with sensitivity 4 at epsilon 1, 6,000 times. False alarms below 1e-6; other stairs are told apart."""
+    drawn = drawn_through_the_door(Told("sum", "x", LatticeNoise("1", "staircase", 1), None), [3, 4], 6000)
+    law = staircase_law(4, inner, 12, 7)
+    seen = [drawn[place] for place in law]
+    found = p_value([*seen, 6000 - sum(seen)], [*law.values(), 1 - math.fsum(law.values())])
+    assert (found > ALARM) == fits
+
+
+def test_a_finite_mechanism_through_the_door_has_its_law() -> None:
+    mechanism = response("0", "1", 5, "1")
+    drawn = drawn_through_the_door(Told("median", "x", mechanism, None), [1, 3, 3, 4], 4000)
+    seen = [drawn[(place,)] for place in range(5)]
+    laws = [[weight / mechanism.total for weight in row] for row in mechanism.weights]
+    assert p_value(seen, laws[3]) > ALARM
+    assert p_value(seen, laws[2]) < ALARM
