@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpmine.codes import smallest_type
 from dpmine.engines.cache import cache_name, cached_counts
+from dpmine.engines.cutting import RowCutting
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.hashing import row_parts
 from dpmine.plans import (
@@ -39,6 +40,7 @@ from dpmine.plans import (
     RowKey,
     RowRules,
     RowScores,
+    RowStep,
     RowTest,
     ScoreBranch,
     Tested,
@@ -148,6 +150,16 @@ class MemoryEngine:
                 # Sums of 65,536 numbers below 2^24 are exact in doubles.
                 totals[:, place] += np.bincount(labels, weights=along, minlength=len(radii)).astype(np.int64)
         return totals
+
+    def cutting(self, steps: tuple[RowStep, ...], attributes: tuple[str, ...]) -> RowCutting:
+        """A tree of halves of a view, which will be cut at codes of these attributes."""
+
+        def keep(rules: RowRules | None, ids: Ids, leaves: int) -> None:
+            self._cache.put(cache_name("ids", Cells(steps, rules), (), self._split_key), CellIds(ids, leaves), ids.nbytes)
+
+        view = self.cell_ids(Cells(steps, None)).ids
+        rows = np.arange(self._table.rows) if view is None else np.flatnonzero(view == 0)
+        return RowCutting({name: self._table.columns[name] for name in attributes}, rows, keep)
 
     def ready(self) -> None:
         """Rows in memory do not change."""
