@@ -13,7 +13,7 @@ from dpmine.kernel import private_tree
 from dpmine.kernel.entropy import Entropy
 from dpmine.kernel.noise import ExactNoise
 from dpmine.mining.clustering.space import Space
-from dpmine.mining.clustering.synopsis import grid_sides
+from dpmine.mining.clustering.synopsis import _clear, grid_sides
 from dpmine.plans import RowCuts, RowRules, count_leaves
 from dpmine.private_trees import Cut
 
@@ -133,3 +133,20 @@ def test_a_view_of_too_many_steps_is_refused_before_anything_is_spent(method: st
         with pytest.raises(dm.RequestError, match="at most 50 steps"):
             dm.KMeans(2, epsilon=1, method=method).fit(deep)
         assert private.remaining() == dm.Epsilon.parse(1)
+
+
+def test_a_patch_that_rises_a_little_counts_only_where_it_hangs_together_with_one_that_rises_much() -> None:
+    counts = np.zeros((30, 30), dtype=np.int64)
+    counts[4:7, 4:7], counts[4:7, 7:13] = 1000, 60  # rows, with a low ridge beside them
+    counts[20:23, 20:23] = 60  # as high as the ridge, and alone
+    kept = _clear(counts, deviation=42.0)
+    assert kept[5, 5]
+    assert kept[5, 10]
+    assert not kept[15:, 15:].any()
+    assert _clear(counts, deviation=30.0)[21, 21]  # where noise is less, it is rows
+
+
+def test_with_hardly_any_noise_every_cell_with_rows_is_kept() -> None:
+    counts = np.zeros((5, 1), dtype=np.int64)
+    counts[2, 0] = 1
+    assert _clear(counts, deviation=0.0).all()  # within reach of the wider neighbourhood
