@@ -5,6 +5,7 @@ Both the kernel, which grows such a tree, and whoever reads its answer derive th
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -45,10 +46,9 @@ def _interval_cut(rule: RowCuts, low: int, high: int) -> tuple[int, int] | None:
     """What cutting the codes from low to before high is worth, and where. Cuts keep to bins until one bin is left."""
     if high - low < 2:
         return None
-    inner = [number for number, edge in enumerate(rule.edges) if low < edge < high]
-    if not inner:
+    first, after = bisect_right(rule.edges, low) - 1, bisect_left(rule.edges, high)
+    if after - first < 2:  # no edge inside
         return rule.inside * (high - low) ** 2, (low + high) // 2
-    first, after = inner[0] - 1, inner[-1] + 1
     place = run_number(first, after, len(rule.edges))
     return rule.scores[place], rule.edges[rule.cuts[place]]
 

@@ -28,6 +28,7 @@ MOST_NUMBERS = 5_000_000  # in one answer
 MOST_COUNTS = 50_000_000  # behind one answer
 MOST_CELLS = 65_536
 MOST_STEPS = 100  # to a cell, in view and rules together: charges are nested as deep, and logs must stay readable
+MOST_FITTED_STEPS = MOST_STEPS // 2  # of a view that a model is fitted to: the model's own trees need the rest
 MOST_KEYS = 4_096  # different keys in rules and question together
 MOST_HISTOGRAM_KEYS = 16
 MOST_SPARSE_KEYS = 128

@@ -25,6 +25,7 @@ from dpmine.model_keys import Nearest, Predicted
 from dpmine.queries import (
     FEW_PHANTOMS,
     LEAF,
+    MOST_FITTED_STEPS,
     Cell,
     ChooseLabel,
     ChooseModel,
@@ -143,6 +144,8 @@ class PrivateTable:
         and never refused: work that is done again costs nothing.
         """
         self._without_cells("fit")
+        if len(self._view.steps) > MOST_FITTED_STEPS:
+            raise RequestError(f"Models are fitted to views of at most {MOST_FITTED_STEPS} steps: they split them further.")
         # Asked of a part that nobody asks about: a count of this very view may be answered already, and would seem free.
         unasked = self._view.then(Cell(Part("room for all that follows", (1, 1)), 0))
         return PrivateTable(_RoomFirst(self._executor, Query(unasked, LEAF, Count(), (epsilon,))), self._view)

@@ -242,7 +242,7 @@ def test_a_draft_overwrites_no_file(hospital: Hospital) -> None:
     before = hospital.schema.read_text()
     assert "exists already" in refused("schema", "draft", hospital.data, "--out", hospital.schema)
     assert hospital.schema.read_text() == before
-    assert "Cannot write" in refused("schema", "draft", hospital.data, "--out", hospital.folder / "no" / "draft.toml")
+    assert "There is no folder" in refused("schema", "draft", hospital.data, "--out", hospital.folder / "no" / "draft.toml")
 
 
 def test_a_draft_with_an_impossible_name_is_refused(hospital: Hospital) -> None:
@@ -287,7 +287,9 @@ class TestPaid:
 
     def test_an_answer_that_cannot_be_written_is_kept_and_free_to_ask_again(self, hospital: Hospital) -> None:
         command = [*hospital.query("histogram"), "--by", "ward", "--epsilon", "0.2"]
-        sentence = refused(*command, "--out", hospital.folder / "no" / "wards.csv")
+        nowhere = hospital.folder / "nowhere.csv"
+        nowhere.symlink_to(hospital.folder / "no" / "wards.csv")  # a name that is free, and cannot be written
+        sentence = refused(*command, "--out", nowhere)
         assert "The answer was paid" in sentence
         assert "Ask again: it is free." in sentence
         assert hospital.spent()["alice"] == "0.2"

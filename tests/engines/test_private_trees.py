@@ -17,6 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_engine_duckdb import engines, write_parquet
 
+from dpmine.engines import cutting
+from dpmine.engines.cutting import RowCutting, RuleCutting
 from dpmine.engines.encoding import encode
 from dpmine.engines.memory import MemoryEngine
 from dpmine.epsilon import Epsilon
@@ -26,7 +28,7 @@ from dpmine.kernel import door, private_tree
 from dpmine.kernel.door import Kernel
 from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.private_tree import grow_private_tree
-from dpmine.plans import Cells, RowCuts
+from dpmine.plans import Cells, Enter, Recode, RowCuts, count_leaves
 from dpmine.private_trees import Box, CutNode, cut_of, halves, run_number, tree_of, whole_box
 from dpmine.queries import LEAF, CutRule, PrivateTree, Query, View, Where
 from dpmine.resolution import resolve, resolve_cells
@@ -109,9 +111,9 @@ def forced(rules: Sequence[RowCuts], choices: Iterator[bool], deepest: int = 60)
     """A tree grown by the real code on an empty table."""
 
     def nobody(row_rules: Any) -> np.ndarray:
-        return np.zeros(2**16, dtype=np.int64)
+        return np.zeros(count_leaves(row_rules), dtype=np.int64)
 
-    return grow_private_tree(nobody, rules, deepest, Forced(choices), Epsilon.parse(1))
+    return grow_private_tree(RuleCutting(nobody), rules, deepest, Forced(choices), Epsilon.parse(1))
 
 
 def ever(answer: bool) -> Iterator[bool]:
@@ -239,6 +241,77 @@ def test_the_leaves_are_cells_that_share_out_the_rows(drawn: Any) -> None:
         for engine in engines(path, schema):
             (counts,) = engine.counts(Cells((), root.row_rules(rules)), [()])
             assert counts.tolist() == wanted
+
+
+class Watched:
+    """Cutting inside an engine, whose counts of the newest nodes are kept as they come."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.seen = [inner.counts.tolist()]
+
+    @property
+    def counts(self) -> np.ndarray:
+        return self._inner.counts
+
+    def cut(self, cuts: Any) -> None:
+        self._inner.cut(cuts)
+        self.seen.append(self._inner.counts.tolist())
+
+    def keep(self, rules: Any) -> None:
+        self._inner.keep(rules)
+
+
+@given(rules_with_rows(), st.booleans())
+@settings(max_examples=25)
+def test_both_engines_count_every_node_as_it_is_made(drawn: Any, narrowed: bool) -> None:
+    """Against looking each row up in the boxes of every level; then the leaves, which the memory engine has kept."""
+    rules, table, choices = drawn
+    schema = schema_of(rules)
+    first = rules[0]
+    steps: tuple[Any, ...] = (Enter(Recode(first.attribute, ((0, 0), (1, 1)), 2), 1),) if narrowed else ()
+    rows = [row for row in zip(*table.values(), strict=True) if not narrowed or row[0] >= 1]
+
+    def inside(box: Box) -> int:
+        return sum(all(low <= code < high for low, code, high in zip(box.lows, row, box.highs, strict=True)) for row in rows)
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cut.parquet"
+        write_parquet(Small(schema, table), path)
+        for engine in engines(path, schema):
+            watched = Watched(engine.cutting(steps, tuple(rule.attribute for rule in rules)))
+            root = grow_private_tree(watched, rules, 60, Forced(itertools.chain(choices, ever(False))), Epsilon.parse(1))
+            level, wanted = [root], []
+            while level:
+                wanted.append([inside(node.box) for node in level])
+                level = [half for node in level for half in node.children]
+            assert watched.seen == wanted
+            (counts,) = engine.counts(Cells(steps, root.row_rules(rules)), [()])
+            assert counts.tolist() == [inside(leaf.box) for leaf in root.leaves()]
+
+
+@pytest.mark.parametrize("chunk", [3, 65_536])
+def test_rows_are_followed_over_many_chunks_and_their_leaves_are_kept(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cutting, "CHUNK", chunk)
+    draw = np.random.default_rng(5)
+    codes = {name: draw.integers(0, 64, 400).astype(np.uint8) for name in ("x", "y")}
+    rows = np.flatnonzero(codes["x"] != 7)
+    kept: dict[str, Any] = {}
+    followed = RowCutting(codes, rows, lambda rules, ids, leaves: kept.update(ids=ids, leaves=leaves))
+    followed.cut([("x", 32)])
+    followed.cut([("y", 10), None])
+    followed.cut([None, ("x", 3)])
+    followed.keep(None)
+    x, y = codes["x"].astype(int), codes["y"].astype(int)
+    leaf = np.where(x >= 32, 3, np.where(y < 10, 0, np.where(x < 3, 1, 2)))
+    assert kept["leaves"] == 4
+    assert kept["ids"].tolist() == np.where(x == 7, 4, leaf).tolist()
+    assert followed.counts.tolist() == [int(((leaf == place) & (x != 7)).sum()) for place in (1, 2)]
+
+
+def test_every_newest_node_must_be_decided() -> None:
+    with pytest.raises(ValueError, match="newest"):
+        RuleCutting(lambda rules: np.zeros(1, dtype=np.int64)).cut([None, None])
 
 
 def test_the_door_grows_the_tree_of_the_views_rows_only() -> None:

@@ -111,7 +111,7 @@ def rounded_floats(scale: Fraction, size: int) -> np.ndarray:
 def double_zero(scale: Fraction, size: int) -> np.ndarray:
     """A random sign on a geometric draw, without drawing again when the sign of zero is minus."""
     sign = 1 - 2 * (Entropy().words(size) & 1).astype(np.int64)
-    return sign * geometric(Entropy(), 1 / scale, size)[0]
+    return sign * geometric(Entropy(), 1 / scale, size)
 
 
 def leaning_sign(scale: Fraction, size: int) -> np.ndarray:
@@ -121,7 +121,7 @@ def leaning_sign(scale: Fraction, size: int) -> np.ndarray:
 
 
 def one_sided(scale: Fraction, size: int) -> np.ndarray:
-    return geometric(Entropy(), 1 / scale, size)[0]
+    return geometric(Entropy(), 1 / scale, size)
 
 
 def missing_digit(scale: Fraction, size: int) -> np.ndarray:
@@ -221,7 +221,7 @@ def test_every_digit_threshold_encloses_its_probability(rate: Fraction, data: st
 
 def drawn_one(rate: Fraction, *pieces: bytes) -> int:
     script = Script(*pieces)
-    drawn, _ = geometric(script, rate, 1)
+    drawn = geometric(script, rate, 1)
     assert script.used_up
     assert drawn.dtype == np.int64
     return int(drawn[0])
@@ -275,7 +275,7 @@ def test_the_tail_saturates_instead_of_wrapping() -> None:
     rate = Fraction(23, 2**60)
     assert len(_digit_bounds(rate)) == 60
     script = Script(*[NONE] * 60, word(0), *[bits64(0)] * 10, bits64(EVERY))
-    assert int(geometric(script, rate, 1)[0][0]) == 2**62
+    assert int(geometric(script, rate, 1)[0]) == 2**62
     with pytest.raises(RequestError, match="too small"):
         geometric(Entropy(), rate / 2, 1)
 
@@ -286,29 +286,66 @@ def test_a_scale_that_is_not_positive_is_refused(rate: Fraction) -> None:
         geometric(Entropy(), rate, 1)
 
 
-def test_the_difference_takes_the_first_half_minus_the_second() -> None:
-    """Two draws at rate 1: words come digit by digit, for the two first and then for the two second variables."""
-    ones = word(0)
-    digits = [[ones, NONE, NONE, ones], [NONE, NONE, NONE, ones], [ones, ones, NONE, NONE], [NONE] * 4, [NONE] * 4]
-    script = Script(*(piece for digit in digits for piece in digit), *[NONE] * 4)
-    assert ExactNoise(script).discrete_laplace(Fraction(1), 2).tolist() == [5 - 0, 4 - 3]
+def noise_of(scale: Fraction, *pieces: bytes) -> list[int]:
+    script = Script(*pieces)
+    drawn = ExactNoise(script).discrete_laplace(scale, 1)
+    assert script.used_up
+    assert drawn.dtype == np.int64
+    return [int(number) for number in drawn]
+
+
+def test_signs_come_first_and_magnitudes_lie_above_one() -> None:
+    """Three draws at rate 1: three words for the signs, then words digit by digit, then those of the tail."""
+    plus, zero, minus = word(0), word(2**31), word(2**32 - 1)
+    one = word(0)
+    digits = [[one, one, NONE], [NONE, one, NONE], [one, one, one], [NONE] * 3, [NONE] * 3]
+    script = Script(plus, zero, minus, *(piece for digit in digits for piece in digit), *[NONE] * 3)
+    assert ExactNoise(script).discrete_laplace(Fraction(1), 3).tolist() == [1 + 5, 0, -(1 + 4)]
     assert script.used_up
 
 
-def test_a_difference_of_numbers_beyond_64_bits_is_exact() -> None:
-    """Rate 23 / 2^60: the tail counts in steps of 2^60, and 9 of them minus 8 leave one."""
-    for left, right in ((9, 8), (8, 9), (9, 2), (5, 5)):
-        counted = [piece for count in (left, right) for piece in [bits64(0)] * count + [bits64(EVERY)]]
-        script = Script(*[NONE] * 2 * 60, word(0), word(0), *counted)
-        (noise_drawn,) = ExactNoise(script).discrete_laplace(Fraction(2**60, 23), 1).tolist()
-        assert noise_drawn == max(-(2**62), min((left - right) * 2**60, 2**62))
-        assert script.used_up
+@pytest.mark.parametrize("rate", [Fraction(1, 10**6), Fraction(1, 3), Fraction(1), Fraction(22), Fraction(30)], ids=str)
+def test_the_sign_goes_by_the_exact_thresholds(rate: Fraction) -> None:
+    """Plus below p = a / (1 + a), minus from 1 - p on, also for words that 32 bits cannot decide."""
+    rest = [NONE] * (len(_digit_bounds(rate)) + 1)
+    low, high = _digit_probability(rate)(32)
+    on, at = divmod(int(scaled(digit_chance(rate, 0), 96)), 2**64)  # the word that p lies in, and where in it
+    if low:
+        assert noise_of(1 / rate, word(low - 1), *rest) == [1]
+        assert noise_of(1 / rate, word(2**32 - low), *rest) == [-1]
+    assert noise_of(1 / rate, word(on), bits64(at - 2), *rest) == [1]
+    assert noise_of(1 / rate, word(on), bits64(at + 2), *rest) == [0]
+    assert noise_of(1 / rate, word(2**32 - 1 - on), bits64(EVERY - at + 2), *rest) == [-1]
+    assert noise_of(1 / rate, word(2**32 - 1 - on), bits64(EVERY - at - 2), *rest) == [0]
+    assert noise_of(1 / rate, word(high), *rest) == [0]
+    assert noise_of(1 / rate, word(2**32 - 1 - high), *rest) == [0]
+
+
+def test_a_word_that_may_be_either_sign_waits_for_more_bits() -> None:
+    """Rate 1e-15: p is so near one half that the words around it could still be plus, minus or zero."""
+    rate = Fraction(1, 10**15)
+    low, high = _digit_probability(rate)(32)
+    assert low < 2**31 <= high
+    rest = [NONE] * (len(_digit_bounds(rate)) + 1)
+    assert noise_of(1 / rate, word(low), bits64(0), *rest) == [1]
+    assert noise_of(1 / rate, word(low), bits64(EVERY), *rest) == [0]
+    assert noise_of(1 / rate, word(2**31), bits64(0), *rest) == [0]
+    assert noise_of(1 / rate, word(2**31), bits64(EVERY), *rest) == [-1]
+
+
+def test_noise_beyond_64_bits_is_cut_with_its_sign() -> None:
+    """Rate 23 / 2^60: the tail counts in steps of 2^60."""
+    for sign, first in ((1, word(0)), (-1, word(2**32 - 1))):
+        for steps in (2, 4, 9):
+            counted = [*[bits64(0)] * steps, bits64(EVERY)]
+            (drawn,) = noise_of(Fraction(2**60, 23), first, *[NONE] * 60, word(0), *counted)
+            assert drawn == sign * min(1 + steps * 2**60, 2**62)
 
 
 def test_the_bits_drawn_do_not_depend_on_the_noise() -> None:
     """All but a few draws in a billion take the same number of words; false-alarm rate below 1e-6."""
     for scale in (Fraction(1, 2), Fraction(100)):
-        words = 2 * 50 * (len(_digit_bounds(1 / scale)) + 1)
+        words = 50 * (len(_digit_bounds(1 / scale)) + 2)
         for _ in range(20):
             source = Metered()
             ExactNoise(source).discrete_laplace(scale, 50)
@@ -320,7 +357,7 @@ def test_the_bits_drawn_do_not_depend_on_the_noise() -> None:
 
 def test_noise_is_64_bit_integers_all_the_way() -> None:
     for scale in (Fraction(1, 10), Fraction(7, 3), Fraction(10**9)):
-        assert geometric(Entropy(), 1 / scale, 7)[0].dtype == np.int64
+        assert geometric(Entropy(), 1 / scale, 7).dtype == np.int64
         assert ours(scale, 7).dtype == np.int64
         assert all(type(bound) is int for pair in _digit_bounds(1 / scale) for bound in pair)
     for size in (0, 1):

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import dpmine as dm
+from dpmine.engines.cutting import RuleCutting
 from dpmine.kernel import private_tree
 from dpmine.kernel.entropy import Entropy
 from dpmine.kernel.noise import ExactNoise
 from dpmine.mining.clustering.space import Space
-from dpmine.mining.clustering.synopsis import grid_sides
-from dpmine.plans import RowCuts, RowRules
+from dpmine.mining.clustering.synopsis import _clear, grid_sides
+from dpmine.plans import RowCuts, RowRules, count_leaves
 from dpmine.private_trees import Cut
 
 
@@ -98,9 +99,9 @@ def test_a_private_tree_has_no_more_different_cuts_than_one_query_has_keys(monke
     rules = [RowCuts("x", 1_000, (0,), (0,), (0,), 1), RowCuts("y", 1_000, (0,), (0,), (0,), 1)]
 
     def counted(tree: RowRules | None) -> np.ndarray:
-        return np.full(10_000, 10**6, dtype=np.int64)
+        return np.full(count_leaves(tree), 10**6, dtype=np.int64)
 
-    root = private_tree.grow_private_tree(counted, rules, 12, ExactNoise(Entropy()), dm.Epsilon.parse(1))
+    root = private_tree.grow_private_tree(RuleCutting(counted), rules, 12, ExactNoise(Entropy()), dm.Epsilon.parse(1))
     cuts = {node.cut for node in root.nodes() if node.cut is not None}
     assert 1 < len(cuts) <= 5
     assert Cut(0, 500) in cuts
@@ -120,3 +121,32 @@ def test_two_clear_clusters_are_found_without_being_told() -> None:
     schema = dm.Schema("points", (AGE, numeric("height", "0", "200", "1")), 1_000)
     table = {"age": [20] * 200 + [80] * 200, "height": [60] * 200 + [180] * 200}
     assert len(dm.KMeans("auto", epsilon=100, seed=1).fit(table, schema=schema).cluster_centers_) == 2
+
+
+@pytest.mark.parametrize("method", ["grid", "tree"])
+def test_a_view_of_too_many_steps_is_refused_before_anything_is_spent(method: str) -> None:
+    with dm.open(table_of(AGE), schema=dm.Schema("points", (AGE,), 1_000), cap=1) as data:
+        private = data.grant("miner", epsilon=1)
+        deep = private
+        for year in range(51):
+            deep = deep.where(dm.col("age") >= year)
+        with pytest.raises(dm.RequestError, match="at most 50 steps"):
+            dm.KMeans(2, epsilon=1, method=method).fit(deep)
+        assert private.remaining() == dm.Epsilon.parse(1)
+
+
+def test_a_patch_that_rises_a_little_counts_only_where_it_hangs_together_with_one_that_rises_much() -> None:
+    counts = np.zeros((30, 30), dtype=np.int64)
+    counts[4:7, 4:7], counts[4:7, 7:13] = 1000, 60  # rows, with a low ridge beside them
+    counts[20:23, 20:23] = 60  # as high as the ridge, and alone
+    kept = _clear(counts, deviation=42.0)
+    assert kept[5, 5]
+    assert kept[5, 10]
+    assert not kept[15:, 15:].any()
+    assert _clear(counts, deviation=30.0)[21, 21]  # where noise is less, it is rows
+
+
+def test_with_hardly_any_noise_every_cell_with_rows_is_kept() -> None:
+    counts = np.zeros((5, 1), dtype=np.int64)
+    counts[2, 0] = 1
+    assert _clear(counts, deviation=0.0).all()  # within reach of the wider neighbourhood

@@ -21,6 +21,7 @@ import pytest
 from laws import ALARM, p_value
 from tiny import kernel_over
 
+from dpmine.engines.cutting import RuleCutting
 from dpmine.engines.encoding import encode
 from dpmine.epsilon import UNITS, Epsilon
 from dpmine.frames import open_source
@@ -95,7 +96,7 @@ def shape(node: CutNode) -> Tree:
 
 def grown(counts: Sequence[int], epsilon: str, deepest: int, draw: Callable[[int, int], Sequence[int]]) -> Tree:
     rules = halved(len(counts))
-    root = grow_private_tree(counting(counts, rules), rules, deepest, Decided(draw), Epsilon.parse(epsilon))
+    root = grow_private_tree(RuleCutting(counting(counts, rules)), rules, deepest, Decided(draw), Epsilon.parse(epsilon))
     return shape(root)
 
 
@@ -187,7 +188,7 @@ def test_the_real_code_cuts_a_node_exactly_where_the_law_says(epsilon: str) -> N
 
 def test_noise_of_scale_three_over_epsilon_is_drawn_for_every_node_of_a_level() -> None:
     noise = Decided(lambda turn, size: [FAR] * size)
-    grow_private_tree(counting((1,) * 8, halved(8)), halved(8), 3, noise, Epsilon.parse("0.7"))
+    grow_private_tree(RuleCutting(counting((1,) * 8, halved(8))), halved(8), 3, noise, Epsilon.parse("0.7"))
     assert noise.scales == [Fraction(30, 7)] * 3
 
 
@@ -203,7 +204,7 @@ def probed(counts: Sequence[int], epsilon: str, levels: int) -> tuple[np.ndarray
         while np.any(high - low > 1):
             middle = (low + high) // 2
             noise = Decided(lambda turn, size, middle=middle, level=level: middle if turn == level else [FAR] * size)
-            root = grow_private_tree(counting(counts, rules), rules, level + 1, noise, Epsilon.parse(epsilon))
+            root = grow_private_tree(RuleCutting(counting(counts, rules)), rules, level + 1, noise, Epsilon.parse(epsilon))
             here = [node for node in root.nodes() if node.depth == level]
             cut = np.array([node.cut is not None for node in here])
             low, high = np.where(cut, low, middle), np.where(cut, middle, high)
@@ -293,7 +294,7 @@ def test_a_path_of_sixty_levels_of_the_real_code_is_at_the_floor_where_the_proof
             mine = -b[turn] if turn == stop else 1 - b[turn]
             return [mine] if size == 1 else [-FAR, mine]
 
-        root = grow_private_tree(counting(counts, chain), chain, deepest, Decided(draw), epsilon)
+        root = grow_private_tree(RuleCutting(counting(counts, chain)), chain, deepest, Decided(draw), epsilon)
         return max(node.depth for node in root.nodes())
 
     assert [depth(stop) for stop in range(deepest)] == list(range(deepest))

@@ -115,7 +115,7 @@ def test_the_contingency_table_is_table_1c() -> None:
 
 def counted(cuts: Sequence[Cut]) -> dict[tuple[str, ...], list[int]]:
     with opened(TABLE_1A, YEARS, HUGE) as private:
-        groups, counts = count_groups(private, cuts, Epsilon.parse(HUGE), 1)
+        groups, counts, _ = count_groups(private, cuts, Epsilon.parse(HUGE), 1)
     names = [[value.name for value in cut.values()] for cut in cuts]
     return {
         tuple(known[place] for known, place in zip(names, group, strict=True)): row

@@ -275,11 +275,11 @@ def test_empty_groups_dropped_after_counting_are_caught(monkeypatch: pytest.Monk
         honest = module.count_groups
 
         def kept(private: PrivateTable, cuts: Any, epsilon: Epsilon, threshold: Any) -> Any:
-            groups, table = honest(private, cuts, epsilon, threshold)
+            groups, table, how = honest(private, cuts, epsilon, threshold)
             codes = {name: [WIDE.single(name).codes[value] for value in FEW_ROWS[name]] for name in ("a", "b")}  # type: ignore[union-attr]
             true = {tuple(row) for row in counting.groups_of(cuts, {n: np.array(c) for n, c in codes.items()}, 3).tolist()}
             known = np.array([tuple(group) in true for group in groups.tolist()], dtype=bool)
-            return groups[known], table[known]
+            return groups[known], table[known], how
 
         monkeypatch.setattr(module, "count_groups", kept)
 

@@ -350,7 +350,9 @@ def test_a_preview_says_how_much_noise_there_will_be(private: dm.PrivateTable) -
         "2.8 to 283."
     )
     grown = private._executor.preview(private._query(PrivateTree(RULES, 3), "0.5"))
-    assert grown.expected_error == "Nodes with fewer than about 20 rows a level are seldom split on purpose."
+    assert grown.expected_error == (
+        "A node is cut about where it holds more rows than 5 for each level above it, give or take 10."
+    )
     ASK["tree"](private)
     assert private._executor.preview(private._query(PrivateTree(RULES, 40), "0.3")).cached
     assert str(private.remaining()) == "0.7"

@@ -18,7 +18,18 @@ from dpmine.expressions import And, Compare, Contains, IsIn, Not, Or, Predicate
 from dpmine.queries import LEAF, Answer, Count, Histogram, Preview, Query, Reply, Split, View
 from dpmine.resolution import resolve
 from dpmine.statements import Statement
-from dpmine.values import DEEPEST, LONGEST_REQUEST, _classes, canonical, from_json, from_text, to_json, to_text, value_hash
+from dpmine.values import (
+    DEEPEST,
+    LONGEST_REQUEST,
+    _classes,
+    canonical,
+    canonical_json,
+    from_json,
+    from_text,
+    to_json,
+    to_text,
+    value_hash,
+)
 
 COUNT = Query(View(), LEAF, Count(), (Epsilon.parse("0.1"),))
 RESOLVED = "dpmine.plans"
@@ -83,6 +94,17 @@ def test_the_canonical_form_is_stable(drawn: tuple[type, object]) -> None:
     assert canonical(copy.deepcopy(value)) == text.encode()
     reordered = json.dumps(dict(reversed(json.loads(text).items())))
     assert canonical(from_text(reordered, cls)) == text.encode()
+
+
+@given(class_and_value)
+def test_the_canonical_form_is_the_sorted_json_without_blanks(drawn: tuple[type, object]) -> None:
+    assert canonical(drawn[1]) == canonical_json(to_json(drawn[1]))
+
+
+@pytest.mark.parametrize("text", ["", '"', "\\", "\n\u2028\ud83d\ude00", "ü é", "a, b : c", "\x00\x7f"])
+def test_awkward_text_is_written_as_json_writes_it(text: str) -> None:
+    for value in (text, (text, text), (True, False, None, -1, 10**30), (), ((),), (1, -2, 3), (True, 1)):
+        assert canonical(value) == canonical_json(to_json(value))
 
 
 @given(queries, queries)

@@ -32,19 +32,6 @@ class Rows:
     engine: str
 
 
-def refuse_taken(*outputs: Path | None) -> None:
-    """Files that are there already, and folders that are not, before anything is spent."""
-    from dpmine.errors import RequestError
-
-    for path in outputs:
-        if path is None:
-            continue
-        if path.exists():
-            raise RequestError(f"{str(path)!r} exists already. Choose another name or remove it first.")
-        if not path.absolute().parent.is_dir():
-            raise RequestError(f"There is no folder {str(path.absolute().parent)!r} to write {path.name!r} to.")
-
-
 def fit_and_save(model: Model, rows: Rows, output: Path) -> Epsilon:
     """Fit and write the model; returns what remains."""
     with closing(open_data(rows.file, rows.schema, rows.ledger, rows.version, rows.engine)) as data:

@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpmine.cli.fitting import ModelOut, Rows, fit_and_save, refuse_taken, show_plan, tell
-from dpmine.cli.shared import Analyst, AsJson, Budget, Data, EngineName, LedgerFile, SchemaFile, Version, one_sentence_errors
+from dpmine.cli.fitting import ModelOut, Rows, fit_and_save, show_plan, tell
+from dpmine.cli.shared import (
+    Analyst,
+    AsJson,
+    Budget,
+    Data,
+    EngineName,
+    LedgerFile,
+    SchemaFile,
+    Version,
+    one_sentence_errors,
+    refuse_taken,
+)
 
 if TYPE_CHECKING:
     from dpmine.mining.clustering.estimator import ClusterEstimator

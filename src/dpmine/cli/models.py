@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dpmine.cli.shared import AsJson, Data, escaped, one_sentence_errors, out, print_json
+from dpmine.cli.shared import AsJson, Data, escaped, one_sentence_errors, out, print_json, refuse_taken
 
 ModelFile = Annotated[Path, typer.Argument(help="A model written by dpmine mine.", metavar="MODEL")]
 Settings = dict[str, str | int]
@@ -37,9 +37,8 @@ def show(
         given = {name: setting for name, setting in wanted.items() if setting is not None}
         for name in given.keys() - _settings_of(loaded.to_text) - _settings_of(loaded.to_svg):
             raise RequestError(f"--{name.replace('_', '-')} is not for a {type(loaded).__name__}: leave it out.")
+        refuse_taken(svg)
         if svg is not None:
-            if svg.exists():
-                raise RequestError(f"{str(svg)!r} exists already. Choose another name or remove it first.")
             svg.write_text(_with(given, loaded.to_svg), encoding="utf-8")
         if as_json:
             print_json(loaded.to_json())
@@ -73,15 +72,14 @@ def predict(
     """
     import csv
 
-    from dpmine.errors import DataError, RequestError
+    from dpmine.errors import DataError
     from dpmine.mining.saving import load
 
     with one_sentence_errors():
         loaded = load(model)
         if not file.exists():
             raise DataError(f"There is no file {str(file)!r}.")
-        if output.exists():
-            raise RequestError(f"{str(output)!r} exists already. Choose another name or remove it first.")
+        refuse_taken(output)
         found = loaded.predictions(file)
         rows = list(zip(*found.columns.values(), strict=True))
         with output.open("w", newline="", encoding="utf-8") as opened:

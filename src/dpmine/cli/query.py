@@ -22,6 +22,7 @@ from dpmine.cli.shared import (
     open_data,
     out,
     print_json,
+    refuse_taken,
 )
 
 app = typer.Typer(help="Ask private questions; each one is charged.", no_args_is_help=True)
@@ -104,14 +105,12 @@ def histogram(
 
     Example: dpmine query histogram patients.parquet --schema patients.toml --by ward --by age:18:65 --epsilon 0.1
     """
-    from dpmine.errors import RequestError
     from dpmine.expression_text import parse_key
 
     with one_sentence_errors(), closing(open_data(file, schema, ledger, version, engine)) as data:
         private = _table(data, analyst, where)
         keys = [parse_key(text) for text in by]
-        if output is not None and output.exists():
-            raise RequestError(f"{str(output)!r} exists already. Choose another name or remove it first.")
+        refuse_taken(output)
         if dry_run:
             _show_preview(private.histogram(*keys, epsilon=epsilon, dry_run=True), as_json)
             return

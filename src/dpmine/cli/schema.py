@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpmine.cli.shared import AsJson, Data, err, one_sentence_errors, out, print_json
+from dpmine.cli.shared import AsJson, Data, err, one_sentence_errors, out, print_json, refuse_taken
 
 if TYPE_CHECKING:
     from dpmine.schema import Nominal, Schema, TaxonomyNode
@@ -31,10 +31,9 @@ def draft(
     from dpmine.schema import Schema
 
     with one_sentence_errors():
+        refuse_taken(output)
         text = Schema.draft(file, name=name).to_toml()
         if output is not None:
-            if output.exists():
-                raise RequestError(f"{str(output)!r} exists already. Choose another name or remove it first.")
             try:
                 output.write_text(text, encoding="utf-8")
             except OSError as error:

@@ -59,6 +59,19 @@ def print_json(form: Any) -> None:
     sys.stdout.write(json.dumps(form, indent=2, ensure_ascii=False) + "\n")
 
 
+def refuse_taken(*outputs: Path | None) -> None:
+    """Files that are there already, and folders that are not, before anything is spent."""
+    from dpmine.errors import RequestError
+
+    for path in outputs:
+        if path is None:
+            continue
+        if path.exists():
+            raise RequestError(f"{str(path)!r} exists already. Choose another name or remove it first.")
+        if not path.absolute().parent.is_dir():
+            raise RequestError(f"There is no folder {str(path.absolute().parent)!r} to write {path.name!r} to.")
+
+
 def ledger_path(table: Path, schema: Schema, ledger: Path | None) -> Path:
     from dpmine.dataset import default_ledger
 

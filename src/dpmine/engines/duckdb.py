@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from dpmine.engines.cache import Cache, cached_counts
+from dpmine.engines.cutting import RuleCutting
 from dpmine.engines.encoding import ENCODING
 from dpmine.engines.sql import CountQuery, call, element
 from dpmine.errors import DataError
 from dpmine.frames import NUMBER_OF_TEXT, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, FileSource, require_columns, text_of_value
-from dpmine.plans import Cells, ClippedSums, RowKey, count_leaves
+from dpmine.plans import Cells, ClippedSums, RowKey, RowStep, count_leaves
 from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
 
 Integers = NDArray[np.int64]
@@ -104,6 +105,10 @@ class DuckDBEngine:
         for place in range(sums.shape[1]):
             sums[clusters, place] = np.ma.getdata(counted[f"s{place}"]).astype(np.int64)
         return sums
+
+    def cutting(self, steps: tuple[RowStep, ...], attributes: tuple[str, ...]) -> RuleCutting:
+        """A tree of halves of a view, which will be cut at codes of these attributes."""
+        return RuleCutting(lambda rules: self.counts(Cells(steps, rules), [()])[0])
 
     def _rows(self, query: CountQuery, select: exp.Select) -> dict[str, Any]:
         """The columns of a query over the coded rows."""

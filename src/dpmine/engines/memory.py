@@ -7,7 +7,7 @@ and refined as a rule tree grows; counts are memoised by value. All of it stays 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpmine.codes import smallest_type
 from dpmine.engines.cache import cache_name, cached_counts
+from dpmine.engines.cutting import RowCutting
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.hashing import row_parts
 from dpmine.plans import (
@@ -39,6 +40,7 @@ from dpmine.plans import (
     RowKey,
     RowRules,
     RowScores,
+    RowStep,
     RowTest,
     ScoreBranch,
     Tested,
@@ -46,6 +48,7 @@ from dpmine.plans import (
 
 CHUNK = 65_536
 NEAREST_AT_ONCE = 8_192  # rows whose distances to all centres are held at a time
+FUSED = 2**15  # combinations of keys that are counted at once instead of key by key
 LONG_CHUNK = 4 * CHUNK  # where an array as long as all combinations is added for each chunk
 DENSE = 2**20  # combinations that are counted in an array; more are sorted
 
@@ -111,16 +114,23 @@ class MemoryEngine:
         return numbers[inside], totals[inside]
 
     def _digits(self, keys: tuple[RowKey, ...], number_type: Any) -> list[AnyColumn]:
-        """What each key adds to the number of a row's combination: its value times the number of those of later keys."""
+        """What the keys add to the number of a row's combination: a value times the number of those of later keys.
+
+        Attributes with few combinations of codes are looked up together.
+        """
         digits: list[AnyColumn] = []
+        together: list[tuple[NDArray[np.unsignedinteger], NDArray[Any]]] = []
         for place, key in enumerate(keys):
             weight = math.prod(later.size for later in keys[place + 1 :])
-            if isinstance(key, Recode):
-                table = _table_of(key, self._source_size(key)).astype(number_type) * number_type(weight)
-                digits.append(_Column(self._table.columns[key.attribute], table))
-            else:
+            if not isinstance(key, Recode):
                 digits.append(_WeightedColumn(self._column(key), number_type(weight)))
-        return digits
+                continue
+            table = _table_of(key, self._source_size(key)).astype(number_type) * number_type(weight)
+            if together and table.size * math.prod(other.size for _, other in together) > FUSED:
+                digits.append(_JointColumn.of(together))
+                together = []
+            together.append((self._table.columns[key.attribute], table))
+        return [*digits, _JointColumn.of(together)] if together else digits
 
     def clipped_sums(self, cells: Cells, question: ClippedSums) -> Integers:
         """For each centre the exact sums of its rows' clipped offsets, of shape [centres, attributes]."""
@@ -141,22 +151,33 @@ class MemoryEngine:
                 totals[:, place] += np.bincount(labels, weights=along, minlength=len(radii)).astype(np.int64)
         return totals
 
+    def cutting(self, steps: tuple[RowStep, ...], attributes: tuple[str, ...]) -> RowCutting:
+        """A tree of halves of a view, which will be cut at codes of these attributes."""
+
+        def keep(rules: RowRules | None, ids: Ids, leaves: int) -> None:
+            self._cache.put(cache_name("ids", Cells(steps, rules), (), self._split_key), CellIds(ids, leaves), ids.nbytes)
+
+        view = self.cell_ids(Cells(steps, None)).ids
+        rows = np.arange(self._table.rows) if view is None else np.flatnonzero(view == 0)
+        return RowCutting({name: self._table.columns[name] for name in attributes}, rows, keep)
+
     def ready(self) -> None:
         """Rows in memory do not change."""
 
     # -- counting ---------------------------------------------------------------------------------------------------
 
     def _count(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
-        """One pass over the rows for all groups. Keys that groups start with in common are combined once."""
+        """One pass over the rows for all groups. Groups that differ in their last key only are counted together."""
         cell_ids = self.cell_ids(cells)
-        shapes = [(cell_ids.bins, *(key.size for key in group)) for group in groups]
-        totals = [np.zeros(math.prod(shape), dtype=np.int64) for shape in shapes]
+        tallies = _tallies(groups, cell_ids.bins, self._table.rows)
         columns = {key: self._column(key) for group in groups for key in group}
         for rows in self._chunks():
-            index: dict[tuple[RowKey, ...], NDArray[np.intp]] = {(): self._chunk_ids(cell_ids, rows)}
-            for group, total in zip(groups, totals, strict=True):
-                total += np.bincount(_combined(index, group, columns, rows), minlength=total.size)
-        return [total.reshape(shape)[: cell_ids.cells] for total, shape in zip(totals, shapes, strict=True)]
+            ids = None if cell_ids.ids is None else cell_ids.ids[rows]
+            values = {key: column.values(rows) for key, column in columns.items()}
+            for tally in tallies:
+                tally.add(ids, values, rows.stop - rows.start)
+        counted = {group: counts for tally in tallies for group, counts in tally.by_group(cell_ids.cells)}
+        return [counted[group] for group in groups]
 
     def _chunks(self, length: int | None = None) -> Iterator[slice]:
         length = length or CHUNK  # looked up now, so that tests can make it small
@@ -313,6 +334,31 @@ class _Column:
 
 
 @dataclass(frozen=True, eq=False)
+class _JointColumn:
+    """The sum of what several columns' codes stand for, looked up by the number of their combination."""
+
+    columns: list[NDArray[np.unsignedinteger]]
+    sizes: list[int]
+    table: NDArray[Any]
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[NDArray[np.unsignedinteger], NDArray[Any]]]) -> _JointColumn:
+        table = parts[0][1]
+        for _, further in parts[1:]:
+            table = np.add.outer(table, further).ravel()
+        return cls([codes for codes, _ in parts], [own.size for _, own in parts], table)
+
+    def values(self, rows: slice) -> NDArray[Any]:
+        numbers: NDArray[Any] = self.columns[0][rows]
+        if len(self.columns) > 1:
+            numbers = numbers.astype(np.uint16)  # FUSED combinations fit
+        for codes, size in zip(self.columns[1:], self.sizes[1:], strict=True):
+            numbers *= np.uint16(size)
+            numbers += codes[rows]
+        return np.take(self.table, numbers)
+
+
+@dataclass(frozen=True, eq=False)
 class _WeightedColumn:
     """The values of a key times a weight, in the weight's type."""
 
@@ -434,20 +480,65 @@ def _splits_of(trees: Sequence[RowScores]) -> dict[Recode, None]:
     return keys
 
 
-def _combined(
-    index: dict[tuple[RowKey, ...], NDArray[np.intp]],
-    group: tuple[RowKey, ...],
-    columns: dict[RowKey, AnyColumn],
-    rows: slice,
-) -> NDArray[np.intp]:
-    """The mixed-radix number of (cell, key values) for each row of a chunk; shorter prefixes are kept in `index`."""
-    if group in index:
-        return index[group]
-    combined = _combined(index, group[:-1], columns, rows) * group[-1].size
-    combined += columns[group[-1]].values(rows)
-    if len(group) == 1:
-        index[group] = combined
-    return combined
+@dataclass(frozen=True, eq=False)
+class _Tally:
+    """Row counts by cell and some keys at once, of which the counts of several groups of keys are sums.
+
+    A group has all the `common` keys and one of the `single` ones.
+    """
+
+    groups: Mapping[tuple[RowKey, ...], int | None]
+    """Each group with the place of its last key among the single ones; None for the group without keys."""
+    common: tuple[RowKey, ...]
+    single: tuple[RowKey, ...]
+    total: Integers
+
+    def add(self, ids: Ids | None, values: dict[RowKey, NDArray[Any]], rows: int) -> None:
+        """Count a chunk: rows are numbered by cell and keys in mixed radix."""
+        # Every number, and every step on the way to it, is below total.size, so 16 bits hold it where they hold that.
+        number_type: Any = np.uint16 if self.total.size < 2**16 else np.intp
+        numbers = None if ids is None else ids.astype(number_type)
+        for key in (*self.common, *self.single):
+            if numbers is None:
+                numbers = values[key].astype(number_type)
+            else:
+                numbers *= number_type(key.size)
+                numbers += values[key]
+        if numbers is None:
+            self.total[0] += rows
+        else:
+            self.total[...] += np.bincount(numbers, minlength=self.total.size).reshape(self.total.shape)
+
+    def by_group(self, cells: int) -> Iterator[tuple[tuple[RowKey, ...], Integers]]:
+        first = 1 + len(self.common)
+        for group, place in self.groups.items():
+            others = tuple(first + other for other in range(len(self.single)) if other != place)
+            yield group, self.total[:cells].sum(axis=others) if others else self.total[:cells]
+
+
+def _tallies(groups: Sequence[tuple[RowKey, ...]], bins: int, rows: int) -> list[_Tally]:
+    """Which groups to count together: as many as make few combinations, and no more than there are rows."""
+    by_common: dict[tuple[RowKey, ...], dict[RowKey, None]] = {}
+    tallies = []
+    for group in dict.fromkeys(groups):
+        if group:
+            by_common.setdefault(group[:-1], {})[group[-1]] = None
+        else:
+            tallies.append(_Tally({(): None}, (), (), np.zeros(bins, dtype=np.int64)))
+    for common, keys in by_common.items():
+        smallest = bins * math.prod(key.size for key in common)
+        together: list[list[RowKey]] = []
+        for key in keys:
+            size = smallest * math.prod(other.size for other in together[-1]) * key.size if together else 0
+            if together and size <= min(FUSED, rows):
+                together[-1].append(key)
+            else:
+                together.append([key])
+        for single in together:
+            shape = (bins, *(key.size for key in (*common, *single)))
+            of = {(*common, key): place for place, key in enumerate(single)}
+            tallies.append(_Tally(of, common, tuple(single), np.zeros(shape, dtype=np.int64)))
+    return tallies
 
 
 def _added_up(numbers: list[Integers], counts: list[Integers]) -> tuple[Integers, Integers]:

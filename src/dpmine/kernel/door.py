@@ -29,7 +29,7 @@ from dpmine.kernel.finite_rows import drawn_output
 from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.noise import LIMIT, ExactNoise, Integers, NoiseSource, add_noise
 from dpmine.kernel.odometer import charge_of, root_node
-from dpmine.kernel.private_tree import decay_of, grow_private_tree
+from dpmine.kernel.private_tree import Cutting, decay_of, grow_private_tree
 from dpmine.kernel.replay import DATASET
 from dpmine.kernel.scores import (
     RankScore,
@@ -60,8 +60,8 @@ from dpmine.plans import (
     Plan,
     PowerSums,
     RowKey,
-    RowRules,
     RowSplits,
+    RowStep,
     SparseCounts,
     ToldStatistic,
     VectorOfSums,
@@ -90,6 +90,10 @@ class Engine(Protocol):
 
     def clipped_sums(self, cells: Cells, question: ClippedSums) -> Integers:
         """For each centre the exact sums of its rows' clipped offsets, of shape [centres, attributes]."""
+        ...
+
+    def cutting(self, steps: tuple[RowStep, ...], attributes: tuple[str, ...]) -> Cutting:
+        """A tree of halves of a view, which will be cut at codes of these attributes."""
         ...
 
     def ready(self) -> None:
@@ -293,11 +297,8 @@ class Kernel:
         return tuple(int(number) for sums in noisy for number in sums)
 
     def _grown_cuts(self, plan: Plan, question: GrownCuts) -> tuple[int, ...]:
-        def counted(rules: RowRules | None) -> Integers:
-            (exact_counts,) = self._engine.counts(Cells(plan.cells.steps, rules), [()])
-            return exact_counts
-
-        root = grow_private_tree(counted, question.rules, question.deepest, self._noise, Epsilon(plan.units[0]))
+        cutting = self._engine.cutting(plan.cells.steps, tuple(rule.attribute for rule in question.rules))
+        root = grow_private_tree(cutting, question.rules, question.deepest, self._noise, Epsilon(plan.units[0]))
         return tuple(int(node.cut is not None) for node in root.nodes())
 
     def _best_ranks(self, plan: Plan, question: BestRank) -> tuple[tuple[int, ...] | None, ...]:
@@ -497,7 +498,8 @@ def expected_error(plan: Plan) -> str:
         widths = sorted({noise_deviation(noise_scale(radius, smallest)) for radius in question.radii})
         return f"Standard deviations of the noise of each sum, in positions: {widths[0]:.3g} to {widths[-1]:.3g}."
     if isinstance(question, GrownCuts):
-        return f"Nodes with fewer than about {4 * decay_of(smallest)} rows a level are seldom split on purpose."
+        rows = decay_of(smallest)
+        return f"A node is cut about where it holds more rows than {rows} for each level above it, give or take {2 * rows}."
     if isinstance(question, BestRank):
         away = 2 * max(question.numerator, question.denominator - question.numerator) / question.denominator
         loss = away / float(smallest) * (math.log(question.key.size) + math.log(20))

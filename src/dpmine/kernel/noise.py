@@ -1,9 +1,9 @@
 """Integer noise: the discrete Laplace distribution for any rational scale, exact and vectorised.
 
 Canonne, Kamath and Steinke (2020) define the distribution and a rejection sampler. We draw from the same law without
-rejection: the binary digits of a geometric variable are independent, so each digit is one exact coin, and the
-difference of two geometric variables is discrete Laplace. But for about one draw in a hundred million, the work done does
-not depend on the noise drawn.
+rejection: the sign (or zero) is one exact three-way coin, what lies above one is geometric, and the binary digits of a
+geometric variable are independent, so each digit is one exact coin. But for about one draw in a hundred million, the work
+done does not depend on the noise drawn.
 See docs/decisions/0002-noise-by-independent-digits.md and docs/proofs.md#discrete-laplace.
 """
 
@@ -59,16 +59,45 @@ class ExactNoise:
         return scale
 
     def discrete_laplace(self, scale: Fraction, size: int) -> Integers:
-        drawn, beyond = geometric(self._entropy, 1 / scale, 2 * size)
-        noise = drawn[:size] - drawn[size:]
-        for place in {place % size for place in beyond}:  # values beyond 64 bits: subtract them as Python integers
-            left, right = (beyond.get(at, int(drawn[at])) for at in (place, place + size))
-            noise[place] = max(-_SATURATED, min(left - right, _SATURATED))
+        rate = 1 / scale
+        noise = _signs(self._entropy, rate, size)
+        noise *= np.minimum(geometric(self._entropy, rate, size) + 1, _SATURATED)  # drawn also where the sign is 0
         return noise
 
 
-def geometric(entropy: Entropy, rate: Fraction, size: int) -> tuple[Integers, dict[int, int]]:
-    """`size` independent draws G >= 0 with P(G = g) proportional to exp(-rate g); those beyond 2^62 apart, by place.
+def _signs(entropy: Entropy, rate: Fraction, size: int) -> Integers:
+    """`size` independent draws of -1, 0 or 1: either sign with probability a / (1 + a), a = exp(-rate).
+
+    One uniform real u decides: plus if u < p, minus if u >= 1 - p. As p is below one half, these do not meet.
+    """
+    low, high = _digit_probability(rate)(WORD)
+    words = entropy.words(size)
+    plus, minus = words < low, words >= (1 << WORD) - low
+    signs = plus.astype(np.int64) - minus
+    unsure = ((words < high) & ~plus) | ((words >= (1 << WORD) - high) & ~minus)
+    for place in np.flatnonzero(unsure):
+        signs[place] = _exact_sign(entropy, int(words[place]), _digit_probability(rate))
+    return signs
+
+
+def _exact_sign(entropy: Entropy, drawn: int, bounds: Bounds) -> int:
+    """The sign for a uniform real that begins with the 32 bits `drawn`."""
+    bits = WORD
+    while True:
+        low, high = bounds(bits)
+        whole = 1 << bits
+        if drawn + 1 <= low:
+            return 1
+        if drawn >= whole - low:
+            return -1
+        if high <= drawn and drawn + 1 <= whole - high:
+            return 0
+        drawn = (drawn << 64) | entropy.bits(64)
+        bits += 64
+
+
+def geometric(entropy: Entropy, rate: Fraction, size: int) -> Integers:
+    """`size` independent draws G >= 0 with P(G = g) proportional to exp(-rate g), cut at 2^62.
 
     With a = exp(-rate), the digit of weight 2^k is one with probability a^(2^k) / (1 + a^(2^k)), independently for
     every k, because the product of (1 + a^(2^k) x^(2^k)) is the generating function of the geometric law. Digits
@@ -76,7 +105,6 @@ def geometric(entropy: Entropy, rate: Fraction, size: int) -> tuple[Integers, di
     """
     digits = _digit_bounds(rate)
     drawn = np.zeros(size, dtype=np.int64)
-    beyond: dict[int, int] = {}
     for k, (low, high) in enumerate(digits):
         words = entropy.words(size)
         drawn += (words < low).astype(np.int64) << k
@@ -87,11 +115,8 @@ def geometric(entropy: Entropy, rate: Fraction, size: int) -> tuple[Integers, di
     words = entropy.words(size)
     for place in np.flatnonzero(words < exp_bounds(tail, WORD)[1]):
         if uniform_is_below(entropy, int(words[place]), WORD, lambda bits: exp_bounds(tail, bits)):
-            whole = int(drawn[place]) + (_one_more(entropy, tail) << len(digits))
-            drawn[place] = min(whole, _SATURATED)
-            if whole > _SATURATED:
-                beyond[int(place)] = whole
-    return drawn, beyond
+            drawn[place] = min(int(drawn[place]) + (_one_more(entropy, tail) << len(digits)), _SATURATED)
+    return drawn
 
 
 def _one_more(entropy: Entropy, rate: Fraction) -> int:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from dpmine.errors import LedgerTampered
-from dpmine.plans import Branch, Cells, Enter, Keep, Plan, RowRules
+from dpmine.plans import Branch, Cells, Enter, Keep, Plan, RowKey, RowRules
 from dpmine.values import value_hash
 
 Totals = MutableMapping[str, int]
@@ -53,14 +54,6 @@ class Charge:
             raise LedgerTampered("The ledger holds a negative charge.")
         return charge
 
-    def cost(self) -> int:
-        """What the charge costs on its own, with nothing spent before."""
-        return (
-            self.own
-            + sum(charge.cost() for charge in self.wheres.values())
-            + sum(max(charge.cost() for charge in cells.values()) for cells in self.partitions.values())
-        )
-
 
 def charge_of(plan: Plan) -> Charge:
     """The charge of a plan: each leaf cell's epsilon at the view that the leaf's path names."""
@@ -76,7 +69,7 @@ def _charge_below(cells: Cells, depth: int, units: Iterator[int]) -> Charge:
     if isinstance(step, Keep):
         return Charge(wheres={value_hash(step.test): inner})
     assert isinstance(step, Enter)
-    return Charge(partitions={value_hash(step.key): {step.index: inner}})
+    return Charge(partitions={_key_name(step.key): {step.index: inner}})
 
 
 def _charge_rules(rules: RowRules | None, units: Iterator[int]) -> Charge:
@@ -84,8 +77,14 @@ def _charge_rules(rules: RowRules | None, units: Iterator[int]) -> Charge:
         return Charge(own=next(units))
     assert isinstance(rules, Branch)
     children = {index: _charge_rules(child, units) for index, child in enumerate(rules.children)}
-    paid = {index: charge for index, charge in children.items() if charge.cost() > 0}
-    return Charge(partitions={value_hash(rules.key): paid}) if paid else Charge()
+    paid = {index: charge for index, charge in children.items() if charge.own or charge.partitions}
+    return Charge(partitions={_key_name(rules.key): paid}) if paid else Charge()
+
+
+@lru_cache(maxsize=4096)
+def _key_name(key: RowKey) -> str:
+    """Large trees cut at the same places again and again."""
+    return value_hash(key)
 
 
 def root_node(version: str, schema_fingerprint: str, encoding: str) -> str:

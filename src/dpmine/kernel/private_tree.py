@@ -8,8 +8,9 @@ of a path tell anything. Only which nodes are cut is released.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
@@ -28,14 +29,25 @@ def decay_of(epsilon: Epsilon) -> int:
     return math.ceil(LN_2 * noise_scale(3, epsilon))
 
 
+class Cutting(Protocol):
+    """A tree of halves inside an engine, which knows the exact number of rows in every node."""
+
+    counts: Integers
+    """The rows of the newest nodes, from left to right: at first of the root."""
+
+    def cut(self, cuts: Sequence[tuple[str, int] | None]) -> None:
+        """Cut each of the newest nodes, at an attribute's code or not at all; the halves are the newest from then on."""
+        ...
+
+    def keep(self, rules: RowRules | None) -> None:
+        """The tree is complete, and its leaves may be asked about."""
+        ...
+
+
 def grow_private_tree(
-    counted: Callable[[RowRules | None], Integers],
-    rules: Sequence[RowCuts],
-    deepest: int,
-    noise: NoiseSource,
-    epsilon: Epsilon,
+    cutting: Cutting, rules: Sequence[RowCuts], deepest: int, noise: NoiseSource, epsilon: Epsilon
 ) -> CutNode:
-    """Grow the tree level by level. `counted` gives the exact number of rows in every leaf of the tree so far.
+    """Grow the tree level by level, by noisy comparisons of its nodes' exact numbers of rows.
 
     Claim        epsilon-DP for adding or removing one row, for the whole structure.
     Sensitivity  1 for the count of each node on one path from the root, 0 for all others.
@@ -54,19 +66,21 @@ def grow_private_tree(
     root = CutNode(whole_box(rules), 0)
     level, nodes, used = [root], 1, set[Cut]()
     for depth in range(deepest):
-        leaves = {id(leaf): place for place, leaf in enumerate(root.leaves())}
-        exact_counts = counted(root.row_rules(rules))
-        biased = np.maximum(exact_counts[[leaves[id(node)] for node in level]] - depth * decay, -decay)
+        biased = np.maximum(cutting.counts - depth * decay, -decay)
         above = noise.discrete_laplace(scale, len(level)) > -biased  # no sum that could wrap
-        below: list[CutNode] = []
+        cuts: list[Cut | None] = []
         for node, goes_on in zip(level, above.tolist(), strict=True):
             cut = cut_of(node.box, rules) if goes_on else None
-            if cut is None or nodes + 2 > MOST_PRIVATE_NODES or (cut not in used and len(used) >= MOST_PRIVATE_CUTS):
-                continue  # which follows from answers alone
-            below.extend(node.split(cut))
-            used.add(cut)
-            nodes += 2
-        level = below
+            if nodes + 2 > MOST_PRIVATE_NODES or (cut not in used and len(used) >= MOST_PRIVATE_CUTS):
+                cut = None  # which follows from answers alone
+            cuts.append(cut)
+            if cut is not None:
+                node.split(cut)
+                used.add(cut)
+                nodes += 2
+        level = [half for node in level for half in node.children]
         if not level:
             break
+        cutting.cut([None if cut is None else (rules[cut.place].attribute, cut.code) for cut in cuts])
+    cutting.keep(root.row_rules(rules))
     return root

@@ -53,12 +53,9 @@ def sparse_counts(
     ranks = _successes(entropy, combinations - len(places), Fraction(1) / scale, at_least)
     # The place of the empty combination of rank r: as many occupied ones lie before it as have at most r empty ones before.
     empty = ranks + np.searchsorted(places - np.arange(len(places)), ranks, side="right")
-    above, beyond = geometric(entropy, 1 / scale, len(ranks))
-    for place in beyond:
-        above[place] = LIMIT
-    lifted = np.minimum(above + at_least, LIMIT)
+    lifted = np.minimum(geometric(entropy, 1 / scale, len(ranks)) + at_least, LIMIT)
     all_places = np.concatenate((places[shown], empty)).astype(np.int64)
-    order = np.argsort(all_places)
+    order = np.argsort(all_places, kind="stable")  # which only merges, as both parts rise
     return all_places[order], np.concatenate((noisy[shown], lifted))[order]
 
 

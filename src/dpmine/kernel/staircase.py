@@ -37,12 +37,12 @@ def box_staircase(
     """
     check_boxes(lengths, inner)
     dimensions = len(lengths)
-    more, beyond = geometric(entropy, epsilon, size * (dimensions + 1))
+    more = geometric(entropy, epsilon, size * (dimensions + 1))
     drawn = []
     for number in range(size):
         degree = _degree(entropy, lengths, inner, epsilon)
         start = number * (dimensions + 1)
-        level = degree + sum(beyond.get(place, int(more[place])) for place in range(start, start + degree + 1))
+        level = degree + sum(more[start : start + degree + 1].tolist())
         drawn.append(tuple(_uniform(entropy, level * length + r) for length, r in zip(lengths, inner, strict=True)))
     return tuple(drawn)
 

@@ -15,7 +15,7 @@ from dpmine.progress import Progress
 from dpmine.release.counting import AUTO, at_least, check_attributes, check_threshold, count_groups, most_groups
 from dpmine.release.cut_release import CutRelease
 from dpmine.release.cuts import Cut, combinations, evenly_cut, finest_cut, predictors
-from dpmine.release.released import GroupCounting, ReleasedTable
+from dpmine.release.released import ReleasedTable
 from dpmine.schema import MOST_GRID_POINTS, Numeric, Schema
 from dpmine.tables import PrivateTable
 
@@ -65,9 +65,7 @@ class ContingencyTable(CutRelease):
 
     def _release(self, private: PrivateTable, progress: Progress) -> ReleasedTable:
         cuts = self._cuts(private.schema)
-        groups, counts = count_groups(private, cuts, self.row_budget(private.schema), self.threshold)
+        groups, counts, counting = count_groups(private, cuts, self.row_budget(private.schema), self.threshold)
         self.cuts_ = {cut.attribute.name: cut for cut in cuts}
-        budget, possible = self.row_budget(private.schema), combinations(cuts, len(private.schema.class_labels))
-        counting = GroupCounting(budget, at_least(self.threshold, possible, budget), possible)
         values = {cut.attribute.name: cut.values() for cut in cuts}
         return ReleasedTable(private.schema, values, groups, counts, counting=counting)

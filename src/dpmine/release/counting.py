@@ -13,6 +13,7 @@ from dpmine.errors import EpsilonError, RequestError
 from dpmine.expressions import AttributeKey
 from dpmine.queries import FEW_PHANTOMS, MOST_SPARSE_KEYS, threshold_for
 from dpmine.release.cuts import Cut, combinations
+from dpmine.release.released import GroupCounting
 from dpmine.schema import MOST_ROWS
 from dpmine.tables import PrivateTable
 
@@ -48,15 +49,18 @@ def check_attributes(cuts: Sequence[Cut]) -> None:
 
 def count_groups(
     private: PrivateTable, cuts: Sequence[Cut], epsilon: Epsilon, threshold: int | str
-) -> tuple[Integers, Integers]:
-    """The groups that reach the threshold in some class, and their noisy counts by class; groups without rows get noise too.
+) -> tuple[Integers, Integers, GroupCounting]:
+    """The groups that reach the threshold in some class, their noisy counts by class, and how they were counted.
+
+    Groups without rows get noise too.
 
     A group is given by the number of its value in each cut. Counts below the threshold are 0.
     """
     classes = len(private.schema.class_labels)
     keys = [key for cut in cuts if (key := cut.key()) is not None]
     target = AttributeKey(private.schema.require_class())
-    lowest = at_least(threshold, combinations(cuts, classes), epsilon)
+    possible = combinations(cuts, classes)
+    lowest = at_least(threshold, possible, epsilon)
     sparse = private.sparse_histogram(*keys, target, epsilon=epsilon, at_least=lowest)
     group, label = np.divmod(sparse.numbers, classes)  # the class is the last key
     starts = np.diff(group, prepend=-1) > 0
@@ -67,7 +71,7 @@ def count_groups(
             left, groups[:, place] = np.divmod(left, len(cuts[place]))
     table = np.zeros((len(groups), classes), dtype=np.int64)
     table[np.cumsum(starts) - 1, label] = sparse.counts
-    return groups, table
+    return groups, table, GroupCounting(epsilon, lowest, possible)
 
 
 def groups_of(cuts: Sequence[Cut], rows: Mapping[str, Codes], count: int) -> Integers:

@@ -18,7 +18,7 @@ What the authors left for future work is here too, each switchable, to measure w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import log2
 from pathlib import Path
@@ -34,10 +34,10 @@ from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.postprocess.totals import with_total
 from dpmine.progress import Progress
 from dpmine.queries import MOST_CANDIDATES, MOST_COUNTS, MOST_KEYS, Divide, Splits, Thresholds
-from dpmine.release.counting import AUTO, MOST_CUT_ATTRIBUTES, at_least, check_threshold, count_groups, most_groups
+from dpmine.release.counting import AUTO, MOST_CUT_ATTRIBUTES, check_threshold, count_groups, most_groups
 from dpmine.release.cut_release import CutRelease
 from dpmine.release.cuts import Cut, NumericCut, combinations, cut_nodes, predictors, root_cut
-from dpmine.release.released import GroupCounting, ReleasedTable
+from dpmine.release.released import ReleasedTable
 from dpmine.results import ChosenSplit
 from dpmine.schema import Numeric, Schema
 from dpmine.tables import PrivateTable
@@ -194,14 +194,13 @@ class DiffGen(CutRelease):
         cuts = specialising.cuts
         returned = specialising.unspent if self.leftover else 0
         counts = Epsilon(budget.counts.units + returned)
-        groups, table = count_groups(private, cuts, counts, self.threshold)  # line 12
+        groups, table, counting = count_groups(private, cuts, counts, self.threshold)  # line 12
         if total.units:
             table = with_total(table, rows)
         self.cuts_ = {cut.attribute.name: cut for cut in cuts}
         kept = table.sum(axis=1) > 0
         values = {cut.attribute.name: cut.values() for cut in cuts}
-        possible = combinations(cuts, len(schema.class_labels))
-        counting = GroupCounting(counts, at_least(self.threshold, possible, counts), possible, adjusted=bool(total.units))
+        counting = replace(counting, adjusted=bool(total.units))
         planned = rows if self.specialisations == AUTO else None
         notes = () if specialising.made == budget.rounds else (TOO_FEW.format(specialising.made, budget.rounds),)
         return ReleasedTable(schema, values, groups[kept], table[kept], weights, counting, notes, planned)

@@ -24,9 +24,10 @@ from dpmine.tables import PrivateTable
 
 Weights = NDArray[np.float64]
 
-FEWEST_CELLS, MOST_CELLS = 40, 400  # of a grid, for each cluster
+FEWEST_CELLS, MOST_CELLS = 30, 400  # of a grid, for each cluster
 CELLS_BY_ROWS = 4.0  # cells for each cluster, times the square root of rows a cluster times epsilon
-CLEAR = 3.5  # standard deviations of noise by which a neighbourhood must rise to be kept
+CLEAR = 3.5  # standard deviations of noise by which a neighbourhood must rise to be kept,
+SURE = 4.25  # and by which one that it hangs together with must rise
 KERNELS = (np.array([1.0, 2, 1]), np.array([1.0, 4, 6, 4, 1]))
 MOST_FINE_CELLS = 20_000  # up to which cells are halved along every axis after smoothing
 DEEPEST = 40
@@ -106,16 +107,29 @@ def grid_key(attribute: Numeric, side: int) -> Key | None:
 
 
 def _clear(counts: NDArray[np.int64], deviation: float) -> NDArray[np.bool_]:
-    """Cells in whose neighbourhood, near or wider, smoothed counts rise out of what noise alone makes of them."""
-    kept = np.zeros(counts.shape, dtype=bool)
+    """Cells in whose neighbourhood, near or wider, smoothed counts rise out of what noise alone makes of them.
+
+    Of thousands of neighbourhoods some rise a little by noise alone, and one of these far from all rows would draw a centre
+    to itself. So a group of neighbours is kept only if somewhere it rises so far that noise hardly ever does.
+    """
+    clear, kept = np.zeros(counts.shape, dtype=bool), np.zeros(counts.shape, dtype=bool)
     for kernel in KERNELS:
         smooth = counts.astype(np.float64)
         for axis in range(counts.ndim):
             if counts.shape[axis] > 1:
                 smooth = _convolved(smooth, kernel, axis)
         axes = sum(length > 1 for length in counts.shape)
-        kept |= smooth > CLEAR * deviation * float(np.linalg.norm(kernel)) ** axes
-    return kept
+        noise = deviation * float(np.linalg.norm(kernel)) ** axes
+        clear |= smooth > CLEAR * noise
+        kept |= smooth > SURE * noise
+    while True:  # from the sure cells on to all clear ones that hang together with them
+        grown = kept.astype(np.float64)
+        for axis in range(counts.ndim):
+            grown = _convolved(grown, np.ones(3), axis)
+        grown_to = clear & (grown > 0)
+        if np.array_equal(grown_to, kept):
+            return kept
+        kept = grown_to
 
 
 def _convolved(numbers: Weights, kernel: Weights, axis: int) -> Weights:
