@@ -14,15 +14,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.design.candidates import PRIOR_ALONE, pick
+from dpmine.design.candidates import PRIOR_ALONE, REMAP, pick
+from dpmine.design.lattice_remap import KnownRange, known_range
 from dpmine.design.priors import MECHANISMS, Prior, prior
 from dpmine.design.setting import Setting
-from dpmine.design.staircase_costs import best_inner as best_first_stair
-from dpmine.design.staircase_costs import geometric_loss, staircase_loss
+from dpmine.design.staircase_costs import best_inner, geometric_loss, staircase_loss
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.finite import FiniteMechanism, LatticeNoise, exact_text
-from dpmine.intervals import BoxNoise, best_inner
+from dpmine.intervals import BoxNoise, best_inner_boxes
 from dpmine.queries import BALLS, Preview, Query, Question, Reply, Told, ValueGrid, VectorSums, shares
 from dpmine.results import DesignedAnswer, NoisyVector, Receipt
 from dpmine.schema import MOST_ROWS, Numeric, Schema
@@ -31,7 +31,6 @@ from dpmine.values import to_text
 
 MOST_POINTS = 201  # of a grid that is chosen here: a linear program of that size takes seconds
 FEWEST_POINTS = 21  # of the grid of a mean, which lies between the grid points of its attribute
-MANY_STAIRS = 0.02  # below this epsilon there are so many stairs that where the first one ends makes no difference
 UNBOUNDED = ("auto", "geometric", "staircase")
 
 
@@ -57,8 +56,10 @@ class Design:
     steps: int
     expected_loss: float
     prior_loss: float | None
-    probabilities: NDArray[np.float64] | None
-    coarse: bool
+    probabilities: NDArray[np.float64] | None = None
+    coarse: bool = False
+    known: KnownRange | None = None
+    """What bounds and prior make of an answer on a lattice, after the noise."""
 
 
 # -- one statistic -----------------------------------------------------------------------------------------------------
@@ -85,7 +86,7 @@ def told(
     (number,) = reply.answer.numbers[0] or ()
     return DesignedAnswer(
         what=statistic if column is None else f"{statistic} of {column}",
-        released=_released(made.noise, number),
+        released=_released(made, number),
         mechanism=made.name,
         why=made.why,
         loss=made.stated.loss,
@@ -96,36 +97,66 @@ def told(
         prior=str(made.stated),
         probabilities=made.probabilities,
         coarse=made.coarse,
+        known=made.known,
+        answered=number,
         receipt=Receipt.of(reply, 0),
     )
 
 
-def _released(noise: FiniteMechanism | LatticeNoise, number: int) -> Fraction:
-    return noise.released[number] if isinstance(noise, FiniteMechanism) else number * Fraction(noise.step)
+def _released(made: Design, number: int) -> Fraction:
+    if isinstance(made.noise, FiniteMechanism):
+        return made.noise.released[number]
+    return (number if made.known is None else made.known.told(number)) * Fraction(made.noise.step)
 
 
 def design(schema: Schema, statistic: str, column: str | None, *, epsilon: Epsilon, mechanism: str | Prior) -> Design:
     """The noise for a statistic: schema, epsilon and what the user states decide, and nothing else."""
     attribute = told_attribute(statistic, column, schema)
     stated = _stated(mechanism)
-    if stated.low is None and stated.high is None and statistic not in BOUNDED:
+    if statistic in BOUNDED:
+        return _on_a_grid(statistic, attribute, epsilon, stated)
+    if stated.low is None and stated.high is None:
         return _unbounded(statistic, attribute, epsilon, stated)
+    low, high, step = _grid(statistic, attribute, stated)
+    if stated.step is not None or step == _own_step(attribute) or stated.by not in UNBOUNDED:
+        return _on_a_grid(statistic, attribute, epsilon, stated)
+    # More values than a table of rows and columns can hold: noise on the lattice of all of them, and the prior afterwards.
+    fine = _unbounded(statistic, attribute, epsilon, stated, within=(low, high))
+    if stated.by != "auto":
+        return fine
+    coarse = _on_a_grid(statistic, attribute, epsilon, stated)
+    return fine if fine.expected_loss <= coarse.expected_loss else coarse
+
+
+def _on_a_grid(statistic: str, attribute: Numeric | None, epsilon: Epsilon, stated: Prior) -> Design:
+    """A mechanism on a finite grid of answers."""
     low, high, step = _grid(statistic, attribute, stated)
     setting = Setting(low, high, step, sensitivity_of(statistic, attribute), epsilon)
     chosen = pick(setting, stated)
     taken = chosen.candidate
     assert isinstance(taken.mechanism, FiniteMechanism)
+    coarse = _misses_values(statistic, attribute, low, step)
+    rounded = coarse and statistic not in BOUNDED
     return Design(
         noise=taken.mechanism,
         name=taken.name,
         why=_joined(chosen.why, _when_the_default_is_better(statistic, attribute, epsilon, taken.expected_loss, stated)),
         stated=stated,
         steps=taken.mechanism.steps(setting.sensitivity),
-        expected_loss=taken.expected_loss,
+        expected_loss=_with_rounding(taken.expected_loss, step, _own_step(attribute), stated.loss)
+        if rounded
+        else taken.expected_loss,
         prior_loss=next(found.expected_loss for found in chosen.all if found.name == PRIOR_ALONE),
         probabilities=stated.probabilities(taken.mechanism.inputs),
-        coarse=statistic == "mean" or _misses_values(statistic, attribute, low, step),
+        coarse=statistic == "mean" or coarse,
     )
+
+
+def _with_rounding(loss: float, step: Fraction, own: Fraction, kind: str) -> float:
+    """With what rounding to the grid adds, if values are spread evenly between its points."""
+    if kind == "miss":
+        return 1 - (1 - loss) * float(own / step)
+    return loss + (float(step) / 4 if kind == "absolute" else float(step) ** 2 / 12)
 
 
 def _stated(mechanism: str | Prior) -> Prior:
@@ -201,32 +232,47 @@ def _rounded(number: float) -> str:
 # -- without bounds ----------------------------------------------------------------------------------------------------
 
 
-def _unbounded(statistic: str, attribute: Numeric | None, epsilon: Epsilon, stated: Prior) -> Design:
+def _unbounded(
+    statistic: str,
+    attribute: Numeric | None,
+    epsilon: Epsilon,
+    stated: Prior,
+    *,
+    within: tuple[Fraction, Fraction] | None = None,
+) -> Design:
     """Geometric or staircase noise on the lattice of the statistic's own values, whichever is expected to be nearer."""
-    if stated.by not in UNBOUNDED or stated.text != "flat":
+    if within is None and (stated.by not in UNBOUNDED or stated.text != "flat"):
         raise RequestError(
             f"A {statistic} has no bounds of its own, and this needs some: give them by "
             f"dm.prior('flat', low=0, high=1000, by={stated.by!r}), or use one of {', '.join(UNBOUNDED)}."
         )
     step = _own_step(attribute) if stated.step is None else Fraction(stated.step)
     steps = max(math.ceil(sensitivity_of(statistic, attribute) / step), 1)
-    inner = steps // 2 if float(epsilon) < MANY_STAIRS else best_first_stair(steps, epsilon, stated.loss)
+    inner = best_inner(steps, epsilon, stated.loss)
+    noises = {kind: LatticeNoise(exact_text(step), kind, reach) for kind, reach in (("geometric", 0), ("staircase", inner))}
+    known = {
+        kind: None if within is None else known_range(noise, steps, epsilon, *within, stated)
+        for kind, noise in noises.items()
+    }
     losses = {
         "geometric": geometric_loss(steps, epsilon, stated.loss),
         "staircase": staircase_loss(steps, inner, epsilon, stated.loss),
     }
-    name = stated.by
-    if name == "auto":
-        name = "geometric" if losses["geometric"] <= losses["staircase"] * (1 + 1e-9) else "staircase"
-    other = "staircase" if name == "geometric" else "geometric"
+    losses |= {kind: found.expected_loss() for kind, found in known.items() if found is not None}
+    taken = stated.by
+    if taken == "auto":
+        taken = "geometric" if losses["geometric"] <= losses["staircase"] * (1 + 1e-9) else "staircase"
+    other = "staircase" if taken == "geometric" else "geometric"
     unit = 1.0 if stated.loss == "miss" else float(step) ** (2 if stated.loss == "squared" else 1)
-    compared = f"expected {stated.loss} loss {losses[name] * unit:.4g}, with {other} noise {losses[other] * unit:.4g}"
+    compared = f"expected {stated.loss} loss {losses[taken] * unit:.4g}, with {other} noise {losses[other] * unit:.4g}"
     if steps == 1:
         why = f"One row moves the answer by one step, where geometric noise is the best for every prior ({compared})."
     else:
         why = f"{'Taken as the nearer one' if stated.by == 'auto' else 'Asked for by name'}: {compared}."
-    noise = LatticeNoise(exact_text(step), name, inner if name == "staircase" else 0)
-    return Design(noise, name, why, stated, steps, losses[name] * unit, None, None, coarse=False)
+    found = known[taken]
+    after = "" if found is None else REMAP if found.remap else ", clamped"
+    alone = None if found is None else found.alone() * unit
+    return Design(noises[taken], taken + after, why, stated, steps, losses[taken] * unit, alone, known=found)
 
 
 def _in_words(made: Design) -> str:
@@ -287,7 +333,7 @@ def vector_question(schema: Schema, what: str, columns: Sequence[str], *, epsilo
     lengths = cross.lengths(schema)
     if ball == "l1":
         return cross
-    inner = best_inner(lengths, epsilon)
+    inner = best_inner_boxes(lengths, epsilon)
     box = VectorSums(tuple(columns), mean, mean, "l-infinity", inner)
     if ball is None and _cross_error(lengths, epsilon) < _box_error(lengths, inner, epsilon):
         return cross

@@ -111,7 +111,7 @@ def _box_levels(lengths: tuple[int, ...], inner: tuple[int, ...], epsilon: Epsil
     return levels, chances / chances.sum()
 
 
-def best_inner(lengths: Sequence[int], epsilon: Epsilon) -> tuple[int, ...]:
+def best_inner_boxes(lengths: Sequence[int], epsilon: Epsilon) -> tuple[int, ...]:
     """How far the first level of a staircase over boxes should reach: least expected error relative to the lengths.
 
     All coordinates reach the same share of their lengths, the best of a few.

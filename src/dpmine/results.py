@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -353,6 +353,19 @@ class CredibleInterval:
         return f"{self.low:.6g} to {self.high:.6g} ({self.confidence:.0%}, {self.note})"
 
 
+class Known(Protocol):
+    """What is known beforehand of an answer with noise on a lattice."""
+
+    @property
+    def first(self) -> int:
+        """The first lattice point that can be, in steps."""
+        ...
+
+    def posterior(self, answer: int) -> NDArray[np.float64]:
+        """The probabilities of the points from there on, once this was answered."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class DesignedAnswer:
     """A statistic told through noise that was designed for it.
@@ -362,6 +375,7 @@ class DesignedAnswer:
     expected_loss  of the answer under the prior and loss it was designed for (doubles)
     prior_loss     of answering the prior's best guess without looking at rows; None where there is no bounded range
     prior          the prior in words, and its probabilities for the points of the mechanism's grid
+    known          for noise on a lattice within bounds what the prior makes of it, and `answered`, in steps, before that
     """
 
     what: str
@@ -377,6 +391,8 @@ class DesignedAnswer:
     probabilities: NDArray[np.float64] | None
     coarse: bool
     receipt: Receipt
+    known: Known | None = None
+    answered: int = 0
 
     @property
     def value(self) -> float:
@@ -388,6 +404,11 @@ class DesignedAnswer:
     def interval(self, confidence: float = 0.95) -> CredibleInterval:
         """The shortest range of values with that probability after the answer; by the noise alone where no prior is."""
         check_confidence(confidence)
+        if self.known is not None:
+            assert isinstance(self.noise, LatticeNoise)
+            first, last = _shortest(self.known.posterior(self.answered), confidence)
+            ends = tuple((self.known.first + place) * Fraction(self.noise.step) for place in (first, last))
+            return CredibleInterval(float(ends[0]), float(ends[1]), confidence, f"under the prior {self.prior}")
         if isinstance(self.noise, LatticeNoise):
             half = self._half_width(confidence) * Fraction(self.noise.step)
             ends = self.released - half, self.released + half
@@ -423,12 +444,14 @@ class DesignedAnswer:
 def _shortest(chances: NDArray[np.float64], confidence: float) -> tuple[int, int]:
     """The first and last place of the shortest run with that much probability; of equally short ones the likeliest."""
     ends = np.concatenate(([0.0], np.cumsum(chances)))
-    best = (len(chances), 0.0, 0, len(chances) - 1)
-    for first in range(len(chances)):
-        after = int(np.searchsorted(ends, ends[first] + confidence - 1e-12, side="left"))
-        if after <= len(chances):
-            best = min(best, (after - first, -float(ends[after] - ends[first]), first, after - 1))
-    return best[2], best[3]
+    firsts = np.arange(len(chances))
+    afters = np.searchsorted(ends, ends[:-1] + confidence - 1e-12, side="left")
+    enough = afters <= len(chances)
+    if not enough.any():
+        return 0, len(chances) - 1
+    firsts, afters = firsts[enough], afters[enough]
+    best = np.lexsort((firsts, -(ends[afters] - ends[firsts]), afters - firsts))[0]
+    return int(firsts[best]), int(afters[best]) - 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -230,6 +230,24 @@ def test_a_fine_table_is_drawn_by_shades(tmp_path: Path) -> None:
     assert not any(rect.get("class") == "cell" for rect in root.iter(f"{SVG}rect"))
 
 
+def test_squared_losses_are_drawn_by_their_roots_and_large_numbers_in_short(tmp_path: Path) -> None:
+    path = tmp_path / "large.svg"
+    command = ("design", "--range", 0, 20_000, "--step", 1_000, "--sensitivity", 10_000, "--epsilon", 1)
+    form = done_json(*command, "--loss", "squared", "--out", path)
+    root = ET.parse(path).getroot()
+    words = {text.text for text in root.iter(f"{SVG}text")}
+    assert words >= {"root of the expected squared loss", "10k"}
+    (_, first), *_ = form["loss_against_epsilon"]["prior alone"]
+    tips = [title.text for title in root.iter(f"{SVG}title")]
+    assert f"prior alone, epsilon 0.1: {first**0.5:.4g}" in tips
+
+
+def test_fine_grids_have_curves_of_fewer_points(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(workbench, "FINE_GRID", 20)
+    form = done_json(*TALK, "--epsilon", 1, "--out", tmp_path / "design.svg")
+    assert [epsilon for epsilon, _ in form["loss_against_epsilon"]["optimal"]] == [0.1, 0.5, 1, 2, 5]
+
+
 # -- what cannot be ------------------------------------------------------------------------------------------------------
 
 

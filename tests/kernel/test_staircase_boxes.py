@@ -14,7 +14,7 @@ from laws import ALARM, DIGITS, Metered, Script, bits64, decimal_exp, p_value
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.finite import FiniteMechanism
-from dpmine.intervals import BoxNoise, best_inner
+from dpmine.intervals import BoxNoise, best_inner_boxes
 from dpmine.kernel import staircase
 from dpmine.kernel.entropy import Entropy
 from dpmine.kernel.finite_rows import drawn_output
@@ -146,7 +146,7 @@ def test_on_a_fine_lattice_the_staircase_reaches_its_known_costs(epsilon: str) -
     absolute, variance = COSTS[epsilon]
     assert min(noise.mean_error() for noise in noises) / steps == pytest.approx(absolute, abs=6e-5)
     assert min(noise.deviation() ** 2 for noise in noises) / steps**2 == pytest.approx(variance, abs=6e-4)
-    chosen = BoxNoise((steps,), best_inner((steps,), Epsilon.parse(epsilon)), Epsilon.parse(epsilon))
+    chosen = BoxNoise((steps,), best_inner_boxes((steps,), Epsilon.parse(epsilon)), Epsilon.parse(epsilon))
     assert chosen.mean_error() / steps == pytest.approx(absolute, abs=6e-5)
 
 
@@ -155,7 +155,7 @@ def test_on_a_fine_lattice_the_staircase_reaches_its_known_costs(epsilon: str) -
 def test_a_box_costs_about_half_of_independent_noise_in_many_dimensions(dimensions: int, epsilon: str) -> None:
     """(d + 1) / (2 epsilon) lengths, where independent noise for even shares of epsilon costs d / epsilon."""
     lengths = (1000,) * dimensions
-    noise = BoxNoise(lengths, best_inner(lengths, Epsilon.parse(epsilon)), Epsilon.parse(epsilon))
+    noise = BoxNoise(lengths, best_inner_boxes(lengths, Epsilon.parse(epsilon)), Epsilon.parse(epsilon))
     wanted = (dimensions + 1) / 2 / float(epsilon)
     assert noise.mean_error() / 1000 == pytest.approx(wanted, rel=0.045 if dimensions == 1 else 0.01)
     assert noise.mean_error() / 1000 <= dimensions / float(epsilon)

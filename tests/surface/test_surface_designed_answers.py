@@ -325,16 +325,16 @@ def test_grids_are_the_attributes_own_made_coarser_or_for_means_finer() -> None:
     assert grid_of("mean", "yes") == (0, 1, 21)
     assert grid_of("max", "yes") == (0, 1, 2)
     assert grid_of("mean", "age", dm.prior("flat", by="geometric", low=5, high=15, step="0.5")) == (5, 15, 21)
-    assert grid_of("count", None, dm.prior("flat", by="geometric", low=0, high=1000)) == (0, 1000, 201)
+    assert grid_of("count", None, dm.prior("flat", by="randomised-response", low=0, high=1000)) == (0, 1000, 201)
     assert grid_of("count", None, dm.prior("flat", by="geometric", low=0, high=7)) == (0, 7, 8)
-    first, last, points = grid_of("count", None, dm.prior("flat", by="geometric", low=0, high=301))
+    first, last, points = grid_of("count", None, dm.prior("flat", by="randomised-response", low=0, high=301))
     assert (first, last) == (0, 302)  # in steps of 2, so that the last point is not left out
     assert points == 152
 
 
 def test_an_interval_is_wider_by_half_a_step_where_the_grid_misses_values() -> None:
     def coarse(statistic: str, column: str | None, **known: Any) -> bool:
-        stated = dm.prior("flat", by="geometric", **known)
+        stated = dm.prior("flat", by="randomised-response", **known)
         return designed.design(SCHEMA, statistic, column, epsilon=Epsilon.parse(1), mechanism=stated).coarse
 
     assert coarse("mean", "age")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpmine.cli.fitting import refuse_taken
-from dpmine.cli.shared import AsJson, err, escaped, one_sentence_errors, out, print_json
+from dpmine.cli.shared import AsJson, err, escaped, one_sentence_errors, out, print_json, refuse_taken
 
 if TYPE_CHECKING:
     from dpmine.design.candidates import Candidate
@@ -44,7 +43,9 @@ def design(
     loss: Annotated[str, typer.Option("--loss", help="absolute, squared or miss.", metavar="LOSS")] = "absolute",
     step: Annotated[
         str | None,
-        typer.Option("--step", help="Of the grid. Default: 1 for up to 201 whole numbers, else about 201 points."),
+        typer.Option(
+            "--step", help="Of the grid. Default: 1 for up to 201 whole numbers, else about 201 points.", metavar="STEP"
+        ),
     ] = None,
     by: Annotated[
         str,

@@ -30,6 +30,20 @@ Condition = Annotated[
     str | None, typer.Option("--where", help=r'Only rows like this: "age >= 40 and ward in \[north, south]".')
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say cost and expected error; spend nothing.")]
+Mechanism = Annotated[
+    str | None,
+    typer.Option(
+        "--mechanism",
+        help="Design the noise: auto, geometric, staircase, optimal, risk-averse, heuristic or randomised-response.",
+        metavar="NAME",
+    ),
+]
+Known = Annotated[
+    str | None, typer.Option("--prior", help="What is publicly known beforehand, such as normal:40:10.", metavar="PRIOR")
+]
+Low = Annotated[str | None, typer.Option("--low", help="The lowest the answer can be, if known.", metavar="NUMBER")]
+High = Annotated[str | None, typer.Option("--high", help="The highest the answer can be, if known.", metavar="NUMBER")]
+Loss = Annotated[str | None, typer.Option("--loss", help="What is to be small: absolute, squared or miss.", metavar="LOSS")]
 
 
 def _table(data: Any, analyst: str, where: str | None) -> Any:
@@ -55,12 +69,45 @@ def _receipt(receipt: Any, remaining: Any) -> dict[str, Any]:
     }
 
 
+def _designed(mechanism: str | None, known: str | None, low: str | None, high: str | None, loss: str | None) -> Any:
+    """How the noise is to be designed; None where nothing was said of it."""
+    from dpmine.design.priors import prior
+
+    if (mechanism, known, low, high, loss) == (None,) * 5:
+        return None
+    return prior(known or "flat", low=low, high=high, loss=loss or "absolute", by=mechanism or "auto")
+
+
+def _show_designed(answer: Any, remaining: Any, as_json: bool) -> None:
+    """An answer through designed noise, with why that noise was taken."""
+    if as_json:
+        interval = answer.interval()
+        form = {
+            "value": answer.value,
+            "interval_95": [interval.low, interval.high],
+            "note": interval.note,
+            "mechanism": answer.mechanism,
+            "why": answer.why,
+            "loss": answer.loss,
+            "expected_loss": answer.expected_loss,
+            "prior_loss": answer.prior_loss,
+        }
+        print_json({**form, **_receipt(answer.receipt, remaining)})
+    else:
+        out.print(f"{escaped(str(answer))} Epsilon {remaining} remains.")
+
+
 @app.command()
 def count(
     file: Data,
     schema: SchemaFile,
     epsilon: Budget,
     where: Condition = None,
+    mechanism: Mechanism = None,
+    known: Known = None,
+    low: Low = None,
+    high: High = None,
+    loss: Loss = None,
     analyst: Analyst = "owner",
     ledger: LedgerFile = None,
     version: Version = "1",
@@ -74,10 +121,14 @@ def count(
     """
     with one_sentence_errors(), closing(open_data(file, schema, ledger, version, engine)) as data:
         private = _table(data, analyst, where)
+        noise = _designed(mechanism, known, low, high, loss)
         if dry_run:
-            _show_preview(private.count(epsilon=epsilon, dry_run=True), as_json)
+            _show_preview(private.count(epsilon=epsilon, mechanism=noise, dry_run=True), as_json)
             return
-        answer = private.count(epsilon=epsilon)
+        answer = private.count(epsilon=epsilon, mechanism=noise)
+        if noise is not None:
+            _show_designed(answer, private.remaining(), as_json)
+            return
         interval = answer.interval()
         if as_json:
             form = {"noisy_count": answer.value, "interval_95": [interval.low, interval.high], "note": interval.note}
@@ -231,7 +282,9 @@ def _ask_number(
             _show_preview(method(column, **more, epsilon=epsilon, dry_run=True), as_json)
             return
         answer = method(column, **more, epsilon=epsilon)
-        if as_json:
+        if more.get("mechanism") is not None:
+            _show_designed(answer, private.remaining(), as_json)
+        elif as_json:
             names = ("value", "low", "high", "confidence", "note", "rows_away")
             form = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
             print_json({**form, **_receipt(answer.receipt, private.remaining())})
@@ -248,6 +301,11 @@ def _number_command(what: str, summary: str) -> None:
         column: Column,
         epsilon: Budget,
         where: Condition = None,
+        mechanism: Mechanism = None,
+        known: Known = None,
+        low: Low = None,
+        high: High = None,
+        loss: Loss = None,
         analyst: Analyst = "owner",
         ledger: LedgerFile = None,
         version: Version = "1",
@@ -255,15 +313,45 @@ def _number_command(what: str, summary: str) -> None:
         dry_run: DryRun = False,
         as_json: AsJson = False,
     ) -> None:
-        _ask_number(what, file, schema, column, epsilon, where, analyst, ledger, version, engine, dry_run, as_json)
+        with one_sentence_errors():
+            noise = _designed(mechanism, known, low, high, loss)
+        more = {} if noise is None else {"mechanism": noise}
+        _ask_number(what, file, schema, column, epsilon, where, analyst, ledger, version, engine, dry_run, as_json, **more)
 
     example = f"dpmine query {what} patients.parquet --schema patients.toml --column age --epsilon 0.1"
-    command.__doc__ = f"{summary} of a numeric column, clamped to its public bounds, with noise.\n\nExample: {example}"
+    known_before = f"{example} --prior normal:50:10" if what in ("mean", "median", "max") else f"{example} --mechanism auto"
+    command.__doc__ = f"{summary}, clamped to its public bounds, with noise.\n\nExample: {example}\n\nOr: {known_before}"
     app.command(name=what)(command)
 
 
-for _what, _summary in (("sum", "The sum"), ("mean", "The mean"), ("variance", "The variance")):
+for _what, _summary in (
+    ("sum", "The sum of a numeric column"),
+    ("mean", "The mean of a numeric column"),
+    ("median", "A point at or near the median of a numeric column"),
+    ("max", "The 99.5 % quantile of a numeric column, or through designed noise the largest value"),
+):
     _number_command(_what, _summary)
+
+
+@app.command()
+def variance(
+    file: Data,
+    schema: SchemaFile,
+    column: Column,
+    epsilon: Budget,
+    where: Condition = None,
+    analyst: Analyst = "owner",
+    ledger: LedgerFile = None,
+    version: Version = "1",
+    engine: EngineName = "memory",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """The variance of a numeric column, clamped to its public bounds, with noise.
+
+    Example: dpmine query variance patients.parquet --schema patients.toml --column age --epsilon 0.1
+    """
+    _ask_number("variance", file, schema, column, epsilon, where, analyst, ledger, version, engine, dry_run, as_json)
 
 
 @app.command()

@@ -10,9 +10,9 @@ import math
 
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
-from dpmine.intervals import BoxNoise
 
 MOST_TRIED = 4_096  # lengths of the first stair that are compared one by one
+MANY_STAIRS = 0.02  # below this epsilon there are so many stairs that where the first one ends makes no difference
 
 
 # -- real numbers: reference formulas for sensitivity 1 ------------------------------------------------------------------
@@ -79,6 +79,8 @@ def geometric_loss(steps: int, epsilon: Epsilon, loss: str = "absolute") -> floa
 
 def best_inner(steps: int, epsilon: Epsilon, loss: str = "absolute") -> int:
     """How far the first stair should reach on the lattice: all lengths compared, or those near the continuous optimum."""
+    if float(epsilon) < MANY_STAIRS:
+        return steps // 2
     if steps <= MOST_TRIED or loss == "miss":
         tried = range(min(steps, MOST_TRIED))
     else:
@@ -86,12 +88,6 @@ def best_inner(steps: int, epsilon: Epsilon, loss: str = "absolute") -> int:
         reach = MOST_TRIED // 2
         tried = range(max(0, middle - reach), min(steps, middle + reach))
     return min(tried, key=lambda inner: staircase_loss(steps, inner, epsilon, loss))
-
-
-def box_error(lengths: tuple[int, ...], inner: tuple[int, ...], epsilon: Epsilon) -> tuple[float, ...]:
-    """The expected absolute error of each coordinate of staircase noise over boxes."""
-    noise = BoxNoise(lengths, inner, epsilon)
-    return tuple(noise.mean_error(place) for place in range(len(lengths)))
 
 
 def _check(loss: str) -> None:

@@ -14,6 +14,8 @@ from dpmine.finite import FiniteMechanism
 from dpmine.progress import QUIET, Progress
 
 EPSILONS = ("0.1", "0.2", "0.3", "0.5", "0.75", "1", "1.5", "2", "3", "4", "5")
+FEW_EPSILONS = ("0.1", "0.5", "1", "2", "5")
+FINE_GRID = 101  # points: on finer grids an optimum takes up to half a minute, so curves have fewer points
 COLLUDERS = (1, 5, 20, 100, 400)
 COLLUDING = ("heuristic", "geometric", "optimal")
 RUNS, SEED = 10_000, 1  # of simulated colluders: a fixed seed, so that a page comes out alike each time
@@ -96,7 +98,8 @@ def colluders_error(mechanism: FiniteMechanism, setting: Setting, prior: Prior, 
 
 
 def _epsilons(setting: Setting) -> tuple[Epsilon, ...]:
-    return tuple(sorted({*map(Epsilon.parse, EPSILONS), setting.epsilon}))
+    along = EPSILONS if setting.points <= FINE_GRID else FEW_EPSILONS
+    return tuple(sorted({*map(Epsilon.parse, along), setting.epsilon}))
 
 
 def _losses(along: Sequence[Epsilon], found: Sequence[tuple[Candidate, ...]]) -> tuple[Curve, ...]:

@@ -17,6 +17,7 @@ from dpmine.report.words import clean
 
 LEFT, TOP, BOTTOM, LEGEND_GAP = 62.0, 14.0, 48.0, 14.0
 LEGEND_STEP, SAMPLE = 19.0, 26.0
+UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 @dataclass(frozen=True)
@@ -89,10 +90,16 @@ class _Ground:
         return self.base - y / self.chart.top * self.height
 
 
+def short_words(levels: list[float]) -> list[str]:
+    """Ticks in words that leave room for the axis's title: 250k instead of 250,000."""
+    unit, name = next(((unit, name) for unit, name in UNITS if levels[-1] >= 10 * unit), (1.0, ""))
+    return [f"{words}{name}" for words in tick_words([level / unit for level in levels])]
+
+
 def _axes(chart: LineChart, ground: _Ground) -> Iterator[str]:
     end = LEFT + ground.width
     levels = ticks(0.0, chart.top)
-    for level, words in zip(levels, tick_words(levels), strict=True):
+    for level, words in zip(levels, short_words(levels), strict=True):
         y = ground.up(level)
         yield f'<line x1="{LEFT:.1f}" y1="{y:.1f}" x2="{end:.1f}" y2="{y:.1f}" stroke="{LINE}" stroke-opacity="0.5"/>'
         yield text_svg(LEFT - 8, y + 4, words, "end", 11)

@@ -5,7 +5,8 @@ All of it follows from public facts; nothing here has seen data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from xml.sax.saxutils import escape
 
 from dpmine.design.candidates import LAPLACE, PRIOR_ALONE, REMAP, Candidate
@@ -150,13 +151,19 @@ def _figures(look: Look) -> tuple[_Figure, _Figure, _Figure]:
 def _loss_figure(look: Look) -> _Figure:
     order = {each.name: place for place, each in enumerate(look.candidates)}
     curves = sorted(look.losses, key=lambda curve: order.get(curve.name, len(order)))
-    lines = tuple(_line(curve, thick=curve.name == look.chosen.candidate.name) for curve in curves)
+    lines = tuple(_line(_rooted(curve, look), thick=curve.name == look.chosen.candidate.name) for curve in curves)
+    title = "root of the expected squared loss" if look.prior.loss == "squared" else f"expected {look.prior.loss} loss"
     here = float(look.setting.epsilon)
-    chart = LineChart("epsilon", f"expected {look.prior.loss} loss", lines, EPSILON_TICKS, at=here)
+    chart = LineChart("epsilon", title, lines, EPSILON_TICKS, at=here)
     words = (
         f"The dotted line marks epsilon {look.setting.epsilon}; the legend runs from the least loss there to the largest."
     )
     return _Figure("Expected loss against epsilon", words, *CHART, tuple(chart_shapes(chart, *CHART, LEGEND_OF_ALL)))
+
+
+def _rooted(curve: Curve, look: Look) -> Curve:
+    """Squared losses are drawn by their roots, in the units of the answer: large ones would press the others down."""
+    return replace(curve, ys=tuple(map(math.sqrt, curve.ys))) if look.prior.loss == "squared" else curve
 
 
 def _matrix_figure(look: Look) -> _Figure:

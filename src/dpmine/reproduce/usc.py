@@ -206,7 +206,7 @@ def guess_error(case: Case, pooled: Pool) -> Measures:
     if case.algorithm == ROUNDING:
         return {"error": float(pooled.prior @ np.abs(pooled.roughly - pooled.grid))}
     count = int(case.point["colluders"])
-    if case.algorithm in (GEOMETRIC, OPTIMUM):
+    if case.algorithm in (HEURISTIC, GEOMETRIC, OPTIMUM):
         mechanism = pooled.found[case.algorithm].mechanism
         assert isinstance(mechanism, FiniteMechanism)
         return {"error": mechanism.colluders_error(count, pooled.prior, runs=SIMULATED, seed=case.scene.seed)}
@@ -217,15 +217,8 @@ def guess_error(case: Case, pooled: Pool) -> Measures:
         guesses = np.clip(pooled.grid[truths] + np.median(noise, axis=1), float(LOW), float(HIGH))
     else:
         counts = generator.multinomial(count, pooled.rough.matrix()[pooled.rounded[truths]])
-        guesses = _named(pooled, counts) if case.algorithm == HEURISTIC else _informed(pooled, counts)
+        guesses = _informed(pooled, counts)
     return {"error": float(np.mean(np.abs(guesses - pooled.grid[truths])))}
-
-
-def _named(pooled: Pool, counts: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Floats:
-    """The point that the likeliest true values are rounded to."""
-    points = np.array([float(point) for point in pooled.rough.inputs])
-    likeliest: Floats = points[np.argmax(counts @ np.log(pooled.rough.matrix()).T, axis=1)]
-    return likeliest
 
 
 def _informed(pooled: Pool, counts: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Floats:
@@ -357,7 +350,7 @@ def _collusion() -> Experiment:
             Claim("the colluders' error is level for the heuristic", curve_is_level),
             Claim("the heuristic is collusion-proof", is_collusion_proof),
         ),
-        durations=Durations(4, 2),
+        durations=Durations(5, 4),
         decimals=2,
         picture=Picture(
             x="colluders",
