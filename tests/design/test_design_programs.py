@@ -225,3 +225,19 @@ def test_priors_on_a_grid() -> None:
     stated = prior("normal:40:10", low=0.1, high="99/2", step=Fraction(1, 5), loss="squared", by="optimal")
     assert (stated.low, stated.high, stated.step) == ("1/10", "99/2", "1/5")
     assert from_text(to_text(stated), Prior) == stated
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+@pytest.mark.parametrize("epsilon", ["0.1", "5"])
+def test_the_optimum_does_not_depend_on_units(loss: str, epsilon: str) -> None:
+    """Incomes in cents or in millions: a solver's tolerances are absolute, the answers' units are not."""
+    found = []
+    for unit in (Fraction(1, 10**6), Fraction(1), Fraction(5000), Fraction(10**6)):
+        setting = Setting(Fraction(0), 20 * unit, unit, 10 * unit, Epsilon.parse(epsilon))
+        flat = np.full(21, 1 / 21)
+        scale = float(unit) ** (1 if loss == "absolute" else 2)
+        for optimum in (bayesian_optimum(setting, flat, loss), risk_averse_optimum(setting, loss)):
+            assert optimum.bound <= optimum.loss * (1 + 1e-9)
+            found.append((optimum.loss / scale, optimum.bound / scale))
+    for place, pair in enumerate(found):
+        assert pair == pytest.approx(found[place % 2], rel=1e-6)

@@ -13,6 +13,7 @@ import contextlib
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -66,12 +67,16 @@ def has_solver() -> bool:
 def _optimum(setting: Setting, loss: str, prior: Floats | None, among: NDArray[np.bool_] | None) -> Optimum:
     if not has_solver():
         raise RequestError("The optimal mechanism needs scipy. Run: pip install 'dpmine[design]'.")
-    losses = loss_table(loss, setting.grid, setting.grid)
-    program = Program(losses, setting.steps, float(setting.epsilon), prior, among)
+    # The largest loss is as many as there are steps: a solver's tolerances are absolute, what is best has no units.
+    places = [Fraction(place) for place in range(setting.points)]
+    losses = loss_table(loss, places, places)
+    largest = float(losses.max()) / (setting.points - 1)
+    program = Program(losses / largest, setting.steps, float(setting.epsilon), prior, among)
     with _one_thread():
         solution = _spread(program) if _too_many(program) else solve(program)
     found = repaired(solution.matrix, setting)
-    return Optimum(found.mechanism, solution.value, solution.bound, found.mixed)
+    unit = largest * float(setting.step) ** {"absolute": 1, "squared": 2, "miss": 0}[loss]
+    return Optimum(found.mechanism, solution.value * unit, solution.bound * unit, found.mixed)
 
 
 @contextlib.contextmanager
