@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.design.candidates import PRIOR_ALONE, REMAP, pick
+from dpmine.design.candidates import HARDLY, LAPLACE, PRIOR_ALONE, REMAP, pick
 from dpmine.design.lattice_remap import KnownRange, known_range
 from dpmine.design.priors import MECHANISMS, Prior, prior
 from dpmine.design.setting import Setting
@@ -118,10 +118,11 @@ def design(schema: Schema, statistic: str, column: str | None, *, epsilon: Epsil
     if stated.low is None and stated.high is None:
         return _unbounded(statistic, attribute, epsilon, stated)
     low, high, step = _grid(statistic, attribute, stated)
+    bounds = Fraction(stated.low or low), Fraction(stated.high or high)
     if stated.step is not None or step == _own_step(attribute) or stated.by not in UNBOUNDED:
         return _on_a_grid(statistic, attribute, epsilon, stated)
     # More values than a table of rows and columns can hold: noise on the lattice of all of them, and the prior afterwards.
-    fine = _unbounded(statistic, attribute, epsilon, stated, within=(low, high))
+    fine = _unbounded(statistic, attribute, epsilon, stated, within=bounds)
     if stated.by != "auto":
         return fine
     coarse = _on_a_grid(statistic, attribute, epsilon, stated)
@@ -135,28 +136,31 @@ def _on_a_grid(statistic: str, attribute: Numeric | None, epsilon: Epsilon, stat
     chosen = pick(setting, stated)
     taken = chosen.candidate
     assert isinstance(taken.mechanism, FiniteMechanism)
-    coarse = _misses_values(statistic, attribute, low, step)
-    rounded = coarse and statistic not in BOUNDED
+    coarse = statistic == "mean" or _misses_values(statistic, attribute, low, step)
+    own = Fraction(0) if statistic == "mean" else _own_step(attribute)
+    losses = {found.name: found.expected_loss for found in chosen.all}
+    expected = _with_rounding(taken.expected_loss, step, own, stated.loss) if coarse else taken.expected_loss
+    too_coarse = ""
+    if coarse and expected > losses[LAPLACE]:
+        too_coarse = f"With what rounding to steps of {step} adds, plain Laplace noise is nearer: give a smaller step."
     return Design(
         noise=taken.mechanism,
         name=taken.name,
-        why=_joined(chosen.why, _when_the_default_is_better(statistic, attribute, epsilon, taken.expected_loss, stated)),
+        why=_joined(chosen.why, too_coarse, _when_the_default_is_better(statistic, attribute, epsilon, expected, stated)),
         stated=stated,
         steps=taken.mechanism.steps(setting.sensitivity),
-        expected_loss=_with_rounding(taken.expected_loss, step, _own_step(attribute), stated.loss)
-        if rounded
-        else taken.expected_loss,
-        prior_loss=next(found.expected_loss for found in chosen.all if found.name == PRIOR_ALONE),
+        expected_loss=expected,
+        prior_loss=losses[PRIOR_ALONE],
         probabilities=stated.probabilities(taken.mechanism.inputs),
-        coarse=statistic == "mean" or coarse,
+        coarse=coarse,
     )
 
 
 def _with_rounding(loss: float, step: Fraction, own: Fraction, kind: str) -> float:
-    """With what rounding to the grid adds, if values are spread evenly between its points."""
+    """With about what rounding to the grid adds, if values are spread evenly between its points."""
     if kind == "miss":
-        return 1 - (1 - loss) * float(own / step)
-    return loss + (float(step) / 4 if kind == "absolute" else float(step) ** 2 / 12)
+        return 1 - (1 - loss) * min(float(own / step), 1.0) if own else loss
+    return math.hypot(loss, float(step) / 4) if kind == "absolute" else loss + float(step) ** 2 / 12
 
 
 def _stated(mechanism: str | Prior) -> Prior:
@@ -197,9 +201,22 @@ def _grid(statistic: str, attribute: Numeric | None, stated: Prior) -> tuple[Fra
         own = _own_step(attribute)
     if low >= high:
         raise RequestError(f"The range of a {statistic} needs low < high. Got {low} and {high}.")
-    steps = math.ceil((high - low) / own)
-    step = own * math.ceil(Fraction(steps, MOST_POINTS - 1))
-    if statistic == "mean":
+    if statistic in BOUNDED and (low >= highest or high <= lowest):
+        raise RequestError(f"The {statistic} lies between {lowest} and {highest}: a range of {low} to {high} misses that.")
+    known = stated.support() if stated.step is None else None
+    finest = own
+    if known is not None:
+        # Where it lies is where points are needed: values outside are clamped, which brings no two farther apart.
+        narrowed = (
+            max(low, low + own * math.floor((known[0] - low) / own)),
+            min(high, low + own * math.ceil((known[1] - low) / own)),
+        )
+        low, high = narrowed if narrowed[0] < narrowed[1] else (low, high)
+        if statistic == "mean":
+            finest = own / max(math.ceil(4 * own / known[2]), 1)
+    steps = math.ceil((high - low) / finest)
+    step = finest * math.ceil(Fraction(steps, MOST_POINTS - 1))
+    if statistic == "mean" and steps < FEWEST_POINTS - 1:
         step = step / math.ceil(Fraction(FEWEST_POINTS - 1, steps))
     if stated.step is not None:
         step = Fraction(stated.step)
@@ -246,7 +263,9 @@ def _unbounded(
             f"A {statistic} has no bounds of its own, and this needs some: give them by "
             f"dm.prior('flat', low=0, high=1000, by={stated.by!r}), or use one of {', '.join(UNBOUNDED)}."
         )
-    step = _own_step(attribute) if stated.step is None else Fraction(stated.step)
+    own = _own_step(attribute)
+    step = own if stated.step is None else Fraction(stated.step)
+    coarse = bool(own % step)
     steps = max(math.ceil(sensitivity_of(statistic, attribute) / step), 1)
     inner = best_inner(steps, epsilon, stated.loss)
     noises = {kind: LatticeNoise(exact_text(step), kind, reach) for kind, reach in (("geometric", 0), ("staircase", inner))}
@@ -265,14 +284,29 @@ def _unbounded(
     other = "staircase" if taken == "geometric" else "geometric"
     unit = 1.0 if stated.loss == "miss" else float(step) ** (2 if stated.loss == "squared" else 1)
     compared = f"expected {stated.loss} loss {losses[taken] * unit:.4g}, with {other} noise {losses[other] * unit:.4g}"
-    if steps == 1:
+    if steps == 1 and stated.by == "auto":
         why = f"One row moves the answer by one step, where geometric noise is the best for every prior ({compared})."
     else:
         why = f"{'Taken as the nearer one' if stated.by == 'auto' else 'Asked for by name'}: {compared}."
     found = known[taken]
-    after = "" if found is None else REMAP if found.remap else ", clamped"
+    expected = losses[taken] * unit
     alone = None if found is None else found.alone() * unit
-    return Design(noises[taken], taken + after, why, stated, steps, losses[taken] * unit, alone, known=found)
+    if found is None:
+        after = ""
+        dropped = "" if within is None else "There are too many values for a prior and bounds: these were not used."
+    else:
+        after, dropped = REMAP if found.remap else ", clamped", _beside_the_prior(expected, alone)
+    expected = _with_rounding(expected, step, own, stated.loss) if coarse else expected
+    why = _joined(why, dropped)
+    return Design(noises[taken], taken + after, why, stated, steps, expected, alone, coarse=coarse, known=found)
+
+
+def _beside_the_prior(expected: float, alone: float | None) -> str:
+    if alone is None or expected < alone * (1 - HARDLY):
+        return ""
+    if expected > alone * (1 + 1e-6):
+        return f"It loses to answering the prior alone (expected loss {alone:.4g}), which costs no epsilon."
+    return "That is hardly better than answering the prior alone, which costs no epsilon."
 
 
 def _in_words(made: Design) -> str:

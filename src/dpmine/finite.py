@@ -113,6 +113,8 @@ class FiniteMechanism:
     weights: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
+        if not all(type(part) is tuple for part in (self.outputs, self.weights, *self.weights)):
+            raise RequestError("The outputs and the rows of weights of a finite mechanism are tuples.")
         exact_number(self.low, "The lowest input")
         if exact_number(self.step, "The step of the inputs") <= 0:
             raise RequestError(f"The step of the inputs is positive. Got {self.step}.")

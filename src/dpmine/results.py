@@ -365,6 +365,10 @@ class Known(Protocol):
         """The probabilities of the points from there on, once this was answered."""
         ...
 
+    def surprising(self, answer: int) -> bool:
+        """Whether the answer lies far outside of what can be."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class DesignedAnswer:
@@ -407,10 +411,14 @@ class DesignedAnswer:
         if self.known is not None:
             assert isinstance(self.noise, LatticeNoise)
             first, last = _shortest(self.known.posterior(self.answered), confidence)
+            note = f"under the prior {self.prior}"
+            note += ", far outside of which the answer lay" if self.known.surprising(self.answered) else ""
+            around = Fraction(self.noise.step) / 2 if self.coarse else Fraction(0)
             ends = tuple((self.known.first + place) * Fraction(self.noise.step) for place in (first, last))
-            return CredibleInterval(float(ends[0]), float(ends[1]), confidence, f"under the prior {self.prior}")
+            return CredibleInterval(float(ends[0] - around), float(ends[1] + around), confidence, note)
         if isinstance(self.noise, LatticeNoise):
             half = self._half_width(confidence) * Fraction(self.noise.step)
+            half += Fraction(self.noise.step) / 2 if self.coarse else 0
             ends = self.released - half, self.released + half
             return CredibleInterval(float(ends[0]), float(ends[1]), confidence, "by the noise alone, a flat prior")
         assert self.probabilities is not None

@@ -61,7 +61,9 @@ def to_json(item: Any) -> Any:
         return [to_json(part) for part in item]
     if kind is Epsilon:
         return str(item)
-    form = {TAG: kind.__json_tag__}
+    if isinstance(item, str):  # numpy's, say
+        return str(item)
+    form = {TAG: _tag_of(kind)}
     for name in _fields(kind):
         form[name] = to_json(getattr(item, name))
     return form
@@ -86,6 +88,8 @@ def _canonical_text(item: Any) -> str:
         return {True: "true", False: "false", None: "null"}[item]
     if kind is Epsilon:
         return f'"{item}"'
+    if isinstance(item, str):  # numpy's, say: the same text, so the same name
+        return json.encoder.encode_basestring_ascii(str(item))
     return "".join([text if name is None else text + _canonical_text(getattr(item, name)) for text, name in _layout(kind)])
 
 
@@ -93,10 +97,18 @@ def _canonical_text(item: Any) -> str:
 def _layout(kind: Any) -> list[tuple[str, str | None]]:
     """What is written for a value class, keys in order: text, and after it the JSON of the named field."""
     fields: list[tuple[str, str | None]] = []
+    _tag_of(kind)
     for name in sorted((TAG, *_fields(kind))):
         before = ("," if fields else "{") + f'"{name}":'
-        fields.append((before + f'"{kind.__json_tag__}"', None) if name == TAG else (before, name))
+        fields.append((before + f'"{_tag_of(kind)}"', None) if name == TAG else (before, name))
     return [*fields, ("}", None)]
+
+
+def _tag_of(kind: Any) -> str:
+    tag = getattr(kind, "__json_tag__", None)
+    if tag is None:
+        raise RequestError(f"A query is made of values, tuples, texts and whole numbers. Got {kind.__name__} in it.")
+    return str(tag)
 
 
 def canonical_json(form: Any) -> bytes:

@@ -151,7 +151,7 @@ def test_one_step_needs_no_program() -> None:
 
 def test_what_loses_to_the_prior_alone_says_so() -> None:
     facts = setting(21, 10, "0.01")
-    assert "hardly better" in pick(facts, prior("normal:10:1")).why
+    assert "answers the same whatever the data" in pick(facts, prior("normal:10:1")).why
     by_name = pick(facts, prior("normal:10:1", by="risk-averse"))
     assert by_name.candidate.name == "risk-averse"
     assert "loses to answering the prior alone" in by_name.why
@@ -241,3 +241,22 @@ def test_the_optimum_does_not_depend_on_units(loss: str, epsilon: str) -> None:
             found.append((optimum.loss / scale, optimum.bound / scale))
     for place, pair in enumerate(found):
         assert pair == pytest.approx(found[place % 2], rel=1e-6)
+
+
+def test_a_program_for_a_large_grid_is_refused_and_one_for_a_tiny_epsilon_is_one_candidate_less() -> None:
+    large = Setting(Fraction(0), Fraction(202), Fraction(1), Fraction(50), Epsilon.parse(1))
+    with pytest.raises(RequestError, match="at most 201 points"):
+        bayesian_optimum(large, np.ones(203))
+    assert pick(large, prior("normal:100:30")).candidate.name != "optimal"
+    assert pick(setting(21, 10, "0.000000001"), prior("normal:10:3")).candidate.name != "optimal"
+
+
+def test_points_that_hardly_ever_are_true_are_clamped_to_likely_ones() -> None:
+    """On 61 points the optimum on all of them is known from the program written out; the tails may be copies."""
+    facts = setting(61, 12, "1")
+    likely = prior("normal:20:4").probabilities(facts.grid)
+    found = bayesian_optimum(facts, likely)
+    assert found.bound <= found.loss <= found.bound * (1 + 3e-4)
+    weights = found.mechanism.weights
+    assert weights[-1] == weights[-2]
+    assert found.mechanism.keeps(facts.epsilon, facts.sensitivity)

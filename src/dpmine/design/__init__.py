@@ -4,7 +4,7 @@ Everything here works on public facts alone. What comes out is a table of whole 
 kernel checks again, exactly, before it draws from it.
 """
 
-from dpmine.design.candidates import Candidate, Chosen, candidates, pick
+from dpmine.design.candidates import Candidate, Chosen, pick
 from dpmine.design.constructions import heuristic, randomised_response, truncated_geometric
 from dpmine.design.linear_programs import Optimum, bayesian_optimum, risk_averse_optimum
 from dpmine.design.priors import Prior, prior
@@ -17,7 +17,6 @@ __all__ = [
     "Prior",
     "Setting",
     "bayesian_optimum",
-    "candidates",
     "heuristic",
     "pick",
     "prior",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,8 @@ from dpmine.design.constructions import (
 from dpmine.design.linear_programs import bayesian_optimum, has_solver, risk_averse_optimum
 from dpmine.design.priors import Prior
 from dpmine.design.setting import Setting
-from dpmine.finite import FiniteMechanism, Floats, LatticeNoise, loss_table
+from dpmine.errors import RequestError
+from dpmine.finite import FiniteMechanism, Floats, loss_table
 
 PRIOR_ALONE = "prior alone"
 LAPLACE = "laplace, clamped"
@@ -35,7 +37,7 @@ class Candidate:
     """One mechanism and what is expected of it. The comparison with plain Laplace noise has no mechanism to draw from."""
 
     name: str
-    mechanism: FiniteMechanism | LatticeNoise | None
+    mechanism: FiniteMechanism | None
     expected_loss: float
     worst_loss: float
     note: str = ""
@@ -56,11 +58,11 @@ def candidates(setting: Setting, prior: Prior) -> tuple[Candidate, ...]:
 
 def pick(setting: Setting, prior: Prior) -> Chosen:
     """The mechanism of least expected loss among those the prior allows; of equally good ones the simplest."""
-    names = [prior.by]
-    if prior.by == "auto":
-        names = ["geometric", "staircase", "heuristic", "randomised-response"]
-        names += ["optimal"] if has_solver() else []
-    found = _compared(setting, prior, names)
+    found = _compared(setting, prior, [prior.by] if prior.by != "auto" else list(_SIMPLE))
+    if prior.by == "auto" and has_solver():
+        # A program that cannot be solved, for a tiny epsilon or a large grid, is one candidate less.
+        with suppress(RequestError):
+            found = _compared(setting, prior, [*_SIMPLE, "optimal"])
     allowed = [each for each in found if each.name not in (PRIOR_ALONE, LAPLACE)]
     least = allowed[0].expected_loss
     equal = [each for each in allowed if each.expected_loss <= least + _SAME * max(least, 1e-12)]
@@ -97,7 +99,9 @@ def _noted(candidate: Candidate, alone: float) -> Candidate:
         note = "looks at no data and costs nothing"
     elif candidate.expected_loss > alone * (1 + _SAME):
         note = "loses to answering the prior alone"
-    elif candidate.expected_loss > alone * (1 - HARDLY):
+    elif candidate.mechanism is not None and len(candidate.mechanism.outputs) == 1:
+        note = "answers the same whatever the data"
+    elif candidate.expected_loss >= alone * (1 - HARDLY):
         note = "hardly better than answering the prior alone"
     else:
         return candidate
@@ -109,8 +113,9 @@ def _why(setting: Setting, prior: Prior, taken: Candidate, found: tuple[Candidat
     laplace = next(each for each in found if each.name == LAPLACE)
     asked = "least expected loss of all candidates" if prior.by == "auto" else "asked for by name"
     parts = [
-        f"{taken.name}: {asked}; expected {prior.loss} loss {taken.expected_loss:.4g} under the prior {prior}, "
-        f"clamped Laplace noise {laplace.expected_loss:.4g}, the prior alone {alone.expected_loss:.4g}."
+        f"{taken.name}: {asked}; expected {prior.loss} loss {taken.expected_loss:.4g} under the prior {prior} "
+        f"(at worst {taken.worst_loss:.4g}), clamped Laplace noise {laplace.expected_loss:.4g}, the prior alone "
+        f"{alone.expected_loss:.4g}."
     ]
     if prior.by == "auto" and setting.steps == 1 and taken.name.startswith("geometric"):
         parts.append("One row moves the answer by one step, where geometric noise and a remap are optimal for every prior.")
@@ -118,8 +123,12 @@ def _why(setting: Setting, prior: Prior, taken: Candidate, found: tuple[Candidat
         parts.append("The optimum was not computed: that needs scipy. Run: pip install 'dpmine[design]'.")
     if taken.note.startswith("loses"):
         parts.append(f"It loses to answering the prior alone, {alone.mechanism.outputs[0]}, which costs no epsilon.")  # type: ignore[union-attr]
+    elif taken.note.startswith("answers"):
+        parts.append("It answers the same whatever the data: at this epsilon nothing beats the prior alone, which is free.")
     elif taken.note:
         parts.append("That is hardly better than answering the prior alone, which costs no epsilon.")
+    if taken.expected_loss > laplace.expected_loss * (1 + _SAME):
+        parts.append("Plain Laplace noise would be nearer on average.")
     return " ".join(parts)
 
 

@@ -44,14 +44,28 @@ class KnownRange:
 
     def told(self, answer: int) -> int:
         """What to tell of an answer, in steps."""
+        answer = self._near(answer)
         if not self.remap:
             return max(self.first, min(answer, self.last))
         return self.first + int(self._best(self.posterior(answer)[None, :])[0])
 
     def posterior(self, answer: int) -> Floats:
         """The probabilities of the lattice points once this was answered."""
-        after: Floats = self._posteriors(np.array([answer]))[0][0]
+        after: Floats = self._posteriors(np.array([self._near(answer)]))[0][0]
         return after
+
+    def surprising(self, answer: int) -> bool:
+        """Whether the answer lies farther outside than noise would take it once in a hundred thousand times."""
+        reach = math.ceil(12 * self.steps / float(self.epsilon))
+        return not self.first - reach <= answer <= self.last + reach
+
+    def _near(self, answer: int) -> int:
+        """An answer far outside tells no more than one as many stairs nearer, for which doubles are good enough."""
+        reach = math.ceil(SURELY * self.steps / float(self.epsilon))
+        lowest, highest = self.first - reach, self.last + reach
+        if answer > highest:
+            return highest + (answer - highest) % self.steps
+        return lowest - (lowest - answer) % self.steps if answer < lowest else answer
 
     def alone(self) -> float:
         """The expected loss, in steps, of the prior's best guess."""
@@ -120,6 +134,9 @@ def known_range(
 ) -> KnownRange | None:
     """What bounds and prior make of such noise; None where the lattice has too many points between the bounds."""
     step = Fraction(noise.step)
+    likely_range = prior.support()
+    if likely_range is not None and max(low, likely_range[0]) + step <= min(high, likely_range[1]):
+        low, high = max(low, likely_range[0]), min(high, likely_range[1])
     first, last = math.ceil(low / step), math.floor(high / step)
     points = last - first + 1
     if not 1 <= points <= MOST_KNOWN:

@@ -25,10 +25,13 @@ from dpmine.design.setting import Setting
 from dpmine.errors import RequestError
 from dpmine.finite import FiniteMechanism, Floats, loss_table
 
-NEAR_ENOUGH = 1e-7  # relative distance between solution and lower bound at which the search ends
-WORST_CASE_NEAR_ENOUGH = 1e-3  # the same for the worst case on grids of many points, where the last digits are slow
-MOST_ROUNDS = 400
+NEAR_ENOUGH = 1e-7  # relative distance between solution and lower bound at which the search ends,
+MANY_NEAR_ENOUGH = 2e-4  # on grids of more than 40 points,
+WORST_CASE_NEAR_ENOUGH = 1e-3  # and there for the worst case, where the last digits are slow
+MOST_PROGRAM_POINTS = 201
+MOST_ROUNDS, MOST_ROUNDS_OF_MANY = 400, 120  # after which the best so far is taken; its bound tells how good it is
 MOST_WORST_CASES = 101  # points from which on the worst case of a large sensitivity is solved on every second point
+UNLIKELY = 1e-4  # of the likeliest point's probability: on large grids rows beyond the last likelier point are copies of its
 _COARSEST = 40  # points of a grid below which no coarser one is solved first
 
 
@@ -67,6 +70,8 @@ def has_solver() -> bool:
 def _optimum(setting: Setting, loss: str, prior: Floats | None, among: NDArray[np.bool_] | None) -> Optimum:
     if not has_solver():
         raise RequestError("The optimal mechanism needs scipy. Run: pip install 'dpmine[design]'.")
+    if setting.points > MOST_PROGRAM_POINTS:
+        raise RequestError(f"An optimal mechanism has at most {MOST_PROGRAM_POINTS} points. Use a larger step.")
     # The largest loss is as many as there are steps: a solver's tolerances are absolute, what is best has no units.
     places = [Fraction(place) for place in range(setting.points)]
     losses = loss_table(loss, places, places)
@@ -102,6 +107,7 @@ class Program:
     ) -> None:
         self.losses, self.steps, self.epsilon, self.prior, self.among = losses, steps, epsilon, prior, among
         self.points = len(losses)
+        self.many = self.points > _COARSEST
         fixed = prior if prior is not None else among
         assert fixed is not None
         mirrored = np.allclose(fixed, fixed[::-1], rtol=1e-12, atol=0) and np.array_equal(losses, losses[::-1, ::-1])
@@ -212,9 +218,19 @@ class _Pool:
 
     def best(self) -> tuple[float, Floats]:
         """The least value in these columns, and its matrix."""
+        program = self._program
         keys, matrix, right, costs = self.system()
-        value, shares = _vertex(matrix, right, costs)
-        return value, self._mechanism(keys, shares)
+        if program.prior is None or not program.many:
+            value, shares = _vertex(matrix, right, costs)
+            return value, self._mechanism(keys, shares)
+        # Rows of points that hardly ever are true need not add up in these columns: such points are clamped to the likely
+        # ones, which brings no two points farther apart.
+        likely = np.flatnonzero(program.prior >= UNLIKELY * program.prior.max())
+        first, last = int(likely[0]), int(likely[-1])
+        rows = slice(first, min(last + 1, program.rows))
+        _, shares = _vertex(matrix[rows], right[rows], costs)
+        whole = self._mechanism(keys, shares)[np.clip(np.arange(program.points), first, last)]
+        return float(program.prior @ (whole * program.losses).sum(axis=1)), whole
 
     def _mechanism(self, keys: list[tuple[int, bytes]], shares: Floats) -> Floats:
         """The matrix that these shares of columns add up to."""
@@ -233,23 +249,25 @@ def solve(program: Program, slackness: float = 1.0) -> Solution:
     bound = _bound(program, pool, centre)
     reach, value, rounds = 1.0, np.inf, 0
     best: Floats | None = None
-    enough = WORST_CASE_NEAR_ENOUGH if program.prior is None and program.points > _COARSEST else NEAR_ENOUGH
-    enough *= slackness
+    enough = slackness * (
+        NEAR_ENOUGH if not program.many else WORST_CASE_NEAR_ENOUGH if program.prior is None else MANY_NEAR_ENOUGH
+    )
+    often = 15 if program.many and program.prior is not None else 40
     looked = 0
-    while rounds < MOST_ROUNDS:
+    while rounds < (MOST_ROUNDS_OF_MANY if program.many else MOST_ROUNDS):
         rounds += 1
         keys, matrix, right, costs = pool.system()
         sizes = _sizes(program, centre, bound)
         prices, slack = _proximal(matrix, right, costs, centre, sizes, reach, bound)
         promised = float(right @ prices) - bound
         reached = _bound(program, pool, prices)
-        if (promised <= enough * max(abs(bound), 1e-12) and rounds >= looked) or rounds % 40 == 0:
+        if (promised <= enough * max(abs(bound), 1e-12) and rounds >= looked) or rounds % often == 0:
             value, best = pool.best()
             if reached > bound:
                 centre, bound = prices, reached
             if value - bound <= enough * max(abs(value), 1e-12):
                 break
-            reach, looked = reach * 10, rounds + (8 if program.points > _COARSEST else 1)
+            reach, looked = reach * 10, rounds + (8 if program.many else 1)
         elif reached > bound + 0.1 * promised:
             reach *= 2.0 if reached > bound + 0.5 * promised else 1.0
             centre, bound = prices, reached

@@ -61,6 +61,18 @@ class Prior:
         probabilities: Floats = masses / masses.sum()
         return probabilities
 
+    def support(self) -> tuple[Fraction, Fraction, Fraction] | None:
+        """Where nearly all of it lies, and its spread; None where it is flat or given point by point."""
+        kind, numbers = _shape(self.text)
+        exact = [Fraction(number) for number in numbers]
+        if kind == "normal":
+            return exact[0] - 9 * exact[1], exact[0] + 9 * exact[1], exact[1]
+        if kind == "laplace":
+            return exact[0] - 40 * exact[1], exact[0] + 40 * exact[1], exact[1]
+        if kind == "triangle":
+            return exact[0], exact[2], (exact[2] - exact[0]) / 5
+        return None
+
     def __str__(self) -> str:
         bounds = f" on {self.low or '...'} to {self.high or '...'}" if self.low or self.high else ""
         return f"{self.text:.80}{bounds}"
