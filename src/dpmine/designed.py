@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpmine.design.candidates import HARDLY, LAPLACE, PRIOR_ALONE, REMAP, pick
 from dpmine.design.lattice_remap import KnownRange, known_range
-from dpmine.design.priors import MECHANISMS, Prior, prior
+from dpmine.design.priors import MECHANISMS, Named, Prior, prior
 from dpmine.design.setting import Setting
 from dpmine.design.staircase_costs import best_inner, geometric_loss, staircase_loss
 from dpmine.epsilon import Epsilon
@@ -72,7 +72,7 @@ def told(
     column: str | None,
     *,
     epsilon: Epsilon,
-    mechanism: str | Prior,
+    mechanism: Named,
     dry_run: bool,
     request_key: str | None,
 ) -> DesignedAnswer | Preview:
@@ -109,9 +109,11 @@ def _released(made: Design, number: int) -> Fraction:
     return (number if made.known is None else made.known.told(number)) * Fraction(made.noise.step)
 
 
-def design(schema: Schema, statistic: str, column: str | None, *, epsilon: Epsilon, mechanism: str | Prior) -> Design:
+def design(schema: Schema, statistic: str, column: str | None, *, epsilon: Epsilon, mechanism: Named) -> Design:
     """The noise for a statistic: schema, epsilon and what the user states decide, and nothing else."""
     attribute = told_attribute(statistic, column, schema)
+    if isinstance(mechanism, FiniteMechanism):
+        return _users_own(statistic, attribute, mechanism)
     stated = _stated(mechanism)
     if statistic in BOUNDED:
         return _on_a_grid(statistic, attribute, epsilon, stated)
@@ -127,6 +129,23 @@ def design(schema: Schema, statistic: str, column: str | None, *, epsilon: Epsil
         return fine
     coarse = _on_a_grid(statistic, attribute, epsilon, stated)
     return fine if fine.expected_loss <= coarse.expected_loss else coarse
+
+
+def _users_own(statistic: str, attribute: Numeric | None, mechanism: FiniteMechanism) -> Design:
+    """A table that the user brings; the door refuses it unless it keeps epsilon."""
+    flat = prior("flat")
+    chances = flat.probabilities(mechanism.inputs)
+    return Design(
+        noise=mechanism,
+        name="a mechanism of your own",
+        why="It was given as a table; what is expected of it is under a flat prior.",
+        stated=flat,
+        steps=mechanism.steps(sensitivity_of(statistic, attribute)),
+        expected_loss=mechanism.expected_loss(chances, flat.loss),
+        prior_loss=None,
+        probabilities=chances,
+        coarse=True,
+    )
 
 
 def _on_a_grid(statistic: str, attribute: Numeric | None, epsilon: Epsilon, stated: Prior) -> Design:
@@ -167,9 +186,10 @@ def _stated(mechanism: str | Prior) -> Prior:
     if isinstance(mechanism, Prior):
         return mechanism
     if mechanism not in MECHANISMS:
+        known = mechanism if isinstance(mechanism, str) and ":" in mechanism else "normal:40:10"
         raise RequestError(
             f"The mechanism is one of {', '.join(MECHANISMS)}, or what is known beforehand: "
-            f"dm.prior('normal:40:10'). Got {mechanism!r:.60}."
+            f"dm.prior({known!r:.60}). Got {mechanism!r:.60}."
         )
     return prior("flat", by=mechanism)
 

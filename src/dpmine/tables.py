@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, overload
 import numpy as np
 
 from dpmine import designed
-from dpmine.design.priors import Prior
+from dpmine.design.priors import Named
 from dpmine.epsilon import Epsilon
 from dpmine.errors import BudgetError, RequestError
 from dpmine.expression_text import parse_predicate
@@ -78,8 +78,6 @@ Amount = Epsilon | str | int | float | Decimal
 Amounts = Amount | Sequence[Amount]
 """One epsilon for all cells, or one for each."""
 Keyed = str | Column | Key | Predicate
-Named = str | Prior
-"""Noise by name, such as "staircase" or "auto", or what is known beforehand: dm.prior("normal:40:10")."""
 Chosen = ChosenLabel | ChosenSplit | Stayed
 CellCandidates = Keyed | Sequence[Keyed | Splits] | Sequence[Sequence[Keyed | Splits]]
 LOWEST, HIGHEST = "0.005", "0.995"

@@ -556,3 +556,16 @@ def test_an_answer_far_outside_the_prior_says_so() -> None:
     ) as data:
         answer = data.grant("miner", epsilon=9).count(epsilon=5, mechanism=dm.prior("triangle:0:100:300", low=0, high=1000))
         assert "far outside" in str(answer)
+
+
+def test_a_table_of_ones_own_is_a_mechanism_if_it_keeps_epsilon(private: dm.PrivateTable) -> None:
+    fair = FiniteMechanism("0", "10", ("0", "20"), ((8, 4), (6, 6), (4, 8)))
+    told = private.max("age", epsilon=1, mechanism=fair)
+    assert told.value in (0, 20)
+    assert told.mechanism == "a mechanism of your own"
+    left = private.remaining()
+    with pytest.raises(dm.RequestError, match="does not keep epsilon"):
+        private.max("age", epsilon="0.5", mechanism=fair)
+    with pytest.raises(dm.RequestError, match=r"dm\.prior\('normal:3:1'\)"):
+        private.max("age", epsilon=1, mechanism="normal:3:1")
+    assert private.remaining() == left

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpmine.errors import RequestError
-from dpmine.finite import LOSSES, MOST_POINTS, Floats, exact_number, exact_text
+from dpmine.finite import LOSSES, MOST_POINTS, FiniteMechanism, Floats, exact_number, exact_text
 from dpmine.values import value
 
 MECHANISMS = ("auto", "optimal", "risk-averse", "geometric", "staircase", "heuristic", "randomised-response")
@@ -76,6 +76,10 @@ class Prior:
     def __str__(self) -> str:
         bounds = f" on {self.low or '...'} to {self.high or '...'}" if self.low or self.high else ""
         return f"{self.text:.80}{bounds}"
+
+
+Named = str | Prior | FiniteMechanism
+"""How a mechanism is asked for: by its name, by what is known beforehand, or as a table."""
 
 
 def prior(
