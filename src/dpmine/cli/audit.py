@@ -17,7 +17,7 @@ FULL_FOLDER = Path("audited")
 
 
 def audit(
-    quick: Annotated[bool, typer.Option("--quick", help="About a minute; the default.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A few minutes; the default.")] = False,
     full: Annotated[bool, typer.Option("--full", help="40 times the runs, in under 90 minutes on two cores.")] = False,
     only: Annotated[
         list[str] | None,
@@ -37,7 +37,7 @@ def audit(
     audits, --full once in a hundred. A full audit that was stopped goes on where it was. Exit code 1 on a violation, or
     if a planted bug was not found.
 
-    Example: dpmine audit --quick
+    Example: dpmine audit --quick --only histogram
     """
     from dpmine.errors import RequestError
 
