@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.design.column_pricing import Levels, cheapest_levels, level_count
+from dpmine.design.constructions import truncated_geometric
 from dpmine.design.repair import repaired
 from dpmine.design.setting import Setting
 from dpmine.errors import RequestError
@@ -72,6 +73,12 @@ def _optimum(setting: Setting, loss: str, prior: Floats | None, among: NDArray[n
         raise RequestError("The optimal mechanism needs scipy. Run: pip install 'dpmine[design]'.")
     if setting.points > MOST_PROGRAM_POINTS:
         raise RequestError(f"An optimal mechanism has at most {MOST_PROGRAM_POINTS} points. Use a larger step.")
+    if prior is not None and setting.steps == 1 and setting.points > _COARSEST:
+        # Geometric noise and a remap attain the optimum for every prior and every loss that grows with the distance (Ghosh,
+        # Roughgarden, Sundararajan 2009); on small grids the program says so too.
+        known = truncated_geometric(setting).remapped(prior, loss)
+        attained = known.expected_loss(prior, loss)
+        return Optimum(known, attained, attained, 0.0)
     # The largest loss is as many as there are steps: a solver's tolerances are absolute, what is best has no units.
     places = [Fraction(place) for place in range(setting.points)]
     losses = loss_table(loss, places, places)
