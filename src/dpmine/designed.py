@@ -14,8 +14,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.design.candidates import HARDLY, LAPLACE, PRIOR_ALONE, REMAP, pick
+from dpmine.design.candidates import LAPLACE, LOSES, PRIOR_ALONE, REMAP, beside_the_prior, pick
 from dpmine.design.lattice_remap import KnownRange, known_range
+from dpmine.design.linear_programs import MOST_PROGRAM_POINTS
 from dpmine.design.priors import MECHANISMS, Named, Prior, prior
 from dpmine.design.setting import Setting
 from dpmine.design.staircase_costs import best_inner, geometric_loss, staircase_loss
@@ -29,7 +30,6 @@ from dpmine.schema import MOST_ROWS, Numeric, Schema
 from dpmine.told_statistics import BOUNDED, sensitivity_of, told_attribute, value_range
 from dpmine.values import to_text
 
-MOST_POINTS = 201  # of a grid that is chosen here: a linear program of that size takes seconds
 FEWEST_POINTS = 21  # of the grid of a mean, which lies between the grid points of its attribute
 UNBOUNDED = ("auto", "geometric", "staircase")
 
@@ -119,12 +119,13 @@ def design(schema: Schema, statistic: str, column: str | None, *, epsilon: Epsil
         return _on_a_grid(statistic, attribute, epsilon, stated)
     if stated.low is None and stated.high is None:
         return _unbounded(statistic, attribute, epsilon, stated)
-    low, high, step = _grid(statistic, attribute, stated)
-    bounds = Fraction(stated.low or low), Fraction(stated.high or high)
+    _, _, step = _grid(statistic, attribute, stated)
     if stated.step is not None or step == _own_step(attribute) or stated.by not in UNBOUNDED:
         return _on_a_grid(statistic, attribute, epsilon, stated)
     # More values than a table of rows and columns can hold: noise on the lattice of all of them, and the prior afterwards.
-    fine = _unbounded(statistic, attribute, epsilon, stated, within=bounds)
+    assert stated.low is not None
+    assert stated.high is not None
+    fine = _unbounded(statistic, attribute, epsilon, stated, within=(Fraction(stated.low), Fraction(stated.high)))
     if stated.by != "auto":
         return fine
     coarse = _on_a_grid(statistic, attribute, epsilon, stated)
@@ -235,7 +236,7 @@ def _grid(statistic: str, attribute: Numeric | None, stated: Prior) -> tuple[Fra
         if statistic == "mean":
             finest = own / max(math.ceil(4 * own / known[2]), 1)
     steps = math.ceil((high - low) / finest)
-    step = finest * math.ceil(Fraction(steps, MOST_POINTS - 1))
+    step = finest * math.ceil(Fraction(steps, MOST_PROGRAM_POINTS - 1))
     if statistic == "mean" and steps < FEWEST_POINTS - 1:
         step = step / math.ceil(Fraction(FEWEST_POINTS - 1, steps))
     if stated.step is not None:
@@ -309,24 +310,15 @@ def _unbounded(
     else:
         why = f"{'Taken as the nearer one' if stated.by == 'auto' else 'Asked for by name'}: {compared}."
     found = known[taken]
-    expected = losses[taken] * unit
-    alone = None if found is None else found.alone() * unit
-    if found is None:
-        after = ""
-        dropped = "" if within is None else "There are too many values for a prior and bounds: these were not used."
-    else:
-        after, dropped = REMAP if found.remap else ", clamped", _beside_the_prior(expected, alone)
+    expected, alone, after = losses[taken] * unit, None, ""
+    if found is not None:
+        alone, after = found.alone() * unit, REMAP if found.remap else ", clamped"
+        beside = beside_the_prior(expected, alone)
+        why = _joined(why, f"It {'' if beside == LOSES else 'is '}{beside}, which costs no epsilon." if beside else "")
+    elif within is not None:
+        why = _joined(why, "There are too many values for a prior and bounds: these were not used.")
     expected = _with_rounding(expected, step, own, stated.loss) if coarse else expected
-    why = _joined(why, dropped)
     return Design(noises[taken], taken + after, why, stated, steps, expected, alone, coarse=coarse, known=found)
-
-
-def _beside_the_prior(expected: float, alone: float | None) -> str:
-    if alone is None or expected < alone * (1 - HARDLY):
-        return ""
-    if expected > alone * (1 + 1e-6):
-        return f"It loses to answering the prior alone (expected loss {alone:.4g}), which costs no epsilon."
-    return "That is hardly better than answering the prior alone, which costs no epsilon."
 
 
 def _in_words(made: Design) -> str:

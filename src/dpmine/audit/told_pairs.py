@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 
 from dpmine.audit.laws import Buckets, box_law, independent
@@ -141,15 +141,21 @@ SIZES = _numeric("x", -2, 1, 5), _numeric("y", 0, 1, 4)
 CORNER = {"x": -2, "y": 3}
 
 
+def _vectors(question: VectorSums, buckets: Sequence[Buckets]) -> Callable[[PrivateTable], list[Outcome]]:
+    """Ask for several sums at once, and put each into its own buckets."""
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        columns = zip(*_told(private, question), strict=True)
+        return list(zip(*(one.of(list(column)) for one, column in zip(buckets, columns, strict=True)), strict=True))
+
+    return ask
+
+
 def _sums_in_a_box() -> AuditPair:
     """Both sums move by all they can at once, and the box hides both for one epsilon."""
     edges = ((-1,), (3,))
     buckets = [Buckets(listed) for listed in edges]
     question = VectorSums(("x", "y"), False, False, "l-infinity", (0, 1))
-
-    def ask(private: PrivateTable) -> list[Outcome]:
-        columns = zip(*_told(private, question), strict=True)
-        return list(zip(*(one.of(list(column)) for one, column in zip(buckets, columns, strict=True)), strict=True))
 
     laws = [box_law((2, 3), (0, 1), 1.0, exact, edges) for exact in ((0, 0), (-2, 3))]
     return AuditPair(
@@ -159,7 +165,7 @@ def _sums_in_a_box() -> AuditPair:
         "1",
         copied_schema(COPIES, *SIZES),
         ([], [CORNER]),
-        ask,
+        _vectors(question, buckets),
         laws=(laws[0], laws[1]),
         tight=True,
         runs=2_500,
@@ -170,10 +176,6 @@ def _sums_in_a_cross() -> AuditPair:
     """Independent noise for half of epsilon each."""
     buckets = Buckets((-1,)), Buckets((3,))
     question = VectorSums(("x", "y"), False, False, "l1", ())
-
-    def ask(private: PrivateTable) -> list[Outcome]:
-        columns = zip(*_told(private, question), strict=True)
-        return list(zip(*(one.of(list(column)) for one, column in zip(buckets, columns, strict=True)), strict=True))
 
     laws = [
         independent(*(one.law(number, scale) for one, number, scale in zip(buckets, exact, (4.0, 6.0), strict=True)))
@@ -186,7 +188,7 @@ def _sums_in_a_cross() -> AuditPair:
         "1",
         copied_schema(COPIES, *SIZES),
         ([], [CORNER]),
-        ask,
+        _vectors(question, buckets),
         laws=(laws[0], laws[1]),
         tight=True,
         runs=2_500,

@@ -83,7 +83,7 @@ def design(
         known = Prior(prior, loss=loss, by=by)
         known.probabilities(setting.grid)  # says now what does not fit the grid
         if by == "risk-averse" and setting.points > QUICK_POINTS:
-            err.print(f"The risk-averse optimum on {setting.points} points may take a minute or two; it is kept for later.")
+            err.print(f"The risk-averse optimum on {setting.points} points may take a while; it is kept for later.")
         progress = Progress("dpmine design", shown=False if as_json else None)
         look = look_at(setting, known, colluders=colluders, with_curves=output is not None, progress=progress)
         if output is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from dpmine.finite import FiniteMechanism, Floats, loss_table
 PRIOR_ALONE = "prior alone"
 LAPLACE = "laplace, clamped"
 REMAP = " + remap"
+LOSES = "loses to answering the prior alone"
 HARDLY = 0.01  # relative gain over the prior alone below which we say that it is hardly one
 
 _SAME = 1e-6  # relative: losses nearer than this are equal, and the simpler mechanism is taken
@@ -52,17 +53,13 @@ class Chosen:
 
 def candidates(setting: Setting, prior: Prior) -> tuple[Candidate, ...]:
     """All mechanisms for this setting, by rising expected loss under the prior."""
-    names = ("geometric", "staircase", "heuristic", "randomised-response", "optimal", "risk-averse")
-    return _compared(setting, prior, names)
+    return _compared(setting, prior, (*_SIMPLE, "optimal", "risk-averse"))
 
 
 def pick(setting: Setting, prior: Prior) -> Chosen:
     """The mechanism of least expected loss among those the prior allows; of equally good ones the simplest."""
-    found = _compared(setting, prior, [prior.by] if prior.by != "auto" else list(_SIMPLE))
-    if prior.by == "auto" and has_solver():
-        # A program that cannot be solved, for a tiny epsilon or a large grid, is one candidate less.
-        with suppress(RequestError):
-            found = _compared(setting, prior, [*_SIMPLE, "optimal"])
+    auto = [*_SIMPLE, "optimal"] if has_solver() else list(_SIMPLE)
+    found = _compared(setting, prior, auto if prior.by == "auto" else [prior.by], but_unsolved=prior.by == "auto")
     allowed = [each for each in found if each.name not in (PRIOR_ALONE, LAPLACE)]
     least = allowed[0].expected_loss
     equal = [each for each in allowed if each.expected_loss <= least + _SAME * max(least, 1e-12)]
@@ -70,12 +67,15 @@ def pick(setting: Setting, prior: Prior) -> Chosen:
     return Chosen(taken, _why(setting, prior, taken, found), found)
 
 
-def _compared(setting: Setting, prior: Prior, names: Iterable[str]) -> tuple[Candidate, ...]:
+def _compared(setting: Setting, prior: Prior, names: Iterable[str], *, but_unsolved: bool = False) -> tuple[Candidate, ...]:
+    """Mechanisms of these names beside the prior alone and Laplace noise; perhaps without an optimum that is not found."""
     probabilities = prior.probabilities(setting.grid)
     alone = _alone(setting, prior, probabilities)
     made = [alone, _laplace(setting, prior, probabilities)]
     for name in names:
-        made += _variants(name, _BUILDERS[name](setting, prior, probabilities), prior, probabilities)
+        # A program that cannot be solved, for a tiny epsilon or a large grid, is one candidate less.
+        with suppress(RequestError) if but_unsolved and name == "optimal" else nullcontext():
+            made += _variants(name, _BUILDERS[name](setting, prior, probabilities), prior, probabilities)
     noted = [_noted(each, alone.expected_loss) for each in made]
     return tuple(sorted(noted, key=lambda each: (each.expected_loss, _ORDER.index(each.name))))
 
@@ -95,17 +95,19 @@ def _measured(name: str, mechanism: FiniteMechanism, prior: Prior, probabilities
 
 
 def _noted(candidate: Candidate, alone: float) -> Candidate:
+    note = beside_the_prior(candidate.expected_loss, alone)
     if candidate.name == PRIOR_ALONE:
         note = "looks at no data and costs nothing"
-    elif candidate.expected_loss > alone * (1 + _SAME):
-        note = "loses to answering the prior alone"
-    elif candidate.mechanism is not None and len(candidate.mechanism.outputs) == 1:
+    elif note != LOSES and candidate.mechanism is not None and len(candidate.mechanism.outputs) == 1:
         note = "answers the same whatever the data"
-    elif candidate.expected_loss >= alone * (1 - HARDLY):
-        note = "hardly better than answering the prior alone"
-    else:
-        return candidate
-    return Candidate(candidate.name, candidate.mechanism, candidate.expected_loss, candidate.worst_loss, note)
+    return replace(candidate, note=note)
+
+
+def beside_the_prior(expected: float, alone: float) -> str:
+    """What to say of an expected loss beside that of answering the prior alone; nothing if it is clearly smaller."""
+    if expected > alone * (1 + _SAME):
+        return LOSES
+    return "hardly better than answering the prior alone" if expected >= alone * (1 - HARDLY) else ""
 
 
 def _why(setting: Setting, prior: Prior, taken: Candidate, found: tuple[Candidate, ...]) -> str:
@@ -121,7 +123,7 @@ def _why(setting: Setting, prior: Prior, taken: Candidate, found: tuple[Candidat
         parts.append("One row moves the answer by one step, where geometric noise and a remap are optimal for every prior.")
     elif prior.by == "auto" and not has_solver():
         parts.append("The optimum was not computed: that needs scipy. Run: pip install 'dpmine[design]'.")
-    if taken.note.startswith("loses"):
+    if taken.note == LOSES:
         parts.append(f"It loses to answering the prior alone, {alone.mechanism.outputs[0]}, which costs no epsilon.")  # type: ignore[union-attr]
     elif taken.note.startswith("answers"):
         parts.append("It answers the same whatever the data: at this epsilon nothing beats the prior alone, which is free.")

@@ -19,7 +19,7 @@ FINE_GRID = 101  # points: on finer grids an optimum takes up to half a minute, 
 COLLUDERS = (1, 5, 20, 100, 400)
 COLLUDING = ("heuristic", "geometric", "optimal")
 RUNS, SEED = 10_000, 1  # of simulated colluders: a fixed seed, so that a page comes out alike each time
-QUICK_POINTS = 41  # up to here the risk-averse optimum takes a second; for 201 points, minutes
+QUICK_POINTS = 41  # up to here the risk-averse optimum takes a second; for 201 points, some ten
 
 
 @dataclass(frozen=True)
