@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -114,7 +115,11 @@ def design(schema: Schema, statistic: str, column: str | None, *, epsilon: Epsil
     attribute = told_attribute(statistic, column, schema)
     if isinstance(mechanism, FiniteMechanism):
         return _users_own(statistic, attribute, mechanism)
-    stated = _stated(mechanism)
+    return _designed(statistic, attribute, epsilon, _stated(mechanism))
+
+
+@lru_cache(maxsize=64)  # comparing candidates takes longer than an answer, and the same is asked of many views
+def _designed(statistic: str, attribute: Numeric | None, epsilon: Epsilon, stated: Prior) -> Design:
     if statistic in BOUNDED:
         return _on_a_grid(statistic, attribute, epsilon, stated)
     if stated.low is None and stated.high is None:

@@ -59,6 +59,7 @@ class Prior:
             raise RequestError(f"The prior {self.text} is 0 on the whole grid from {grid[0]} to {grid[-1]}.")
         masses = np.exp(logs - logs[np.isfinite(logs)].max())
         probabilities: Floats = masses / masses.sum()
+        probabilities.setflags(write=False)  # one array serves all answers of a design
         return probabilities
 
     def support(self) -> tuple[Fraction, Fraction, Fraction] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpmine.design.candidates import LAPLACE, PRIOR_ALONE, Candidate, Chosen, candidates, pick
@@ -54,20 +54,15 @@ def look_at(
     progress: Progress = QUIET,
 ) -> Look:
     """Design everything for this setting and prior; with curves also for other epsilons and numbers of colluders."""
-    along = _epsilons(setting) if with_curves else ()
+    along = _epsilons(setting) if with_curves else (setting.epsilon,)
     counts = sorted({*COLLUDERS, *([colluders] if colluders else [])}) if with_curves else []
-    steps = [*(replace(setting, epsilon=epsilon) for epsilon in along), None]
-    found: list[tuple[Candidate, ...]] = []
-    for step in progress.steps(steps, "designs"):
-        if step is not None:
-            found.append(compared(step, prior))
-        else:
-            chosen = pick(setting, prior)
-            side_by_side = _with(chosen, compared(setting, prior))
+    found = {each: compared(replace(setting, epsilon=each), prior) for each in progress.steps(along, "designs")}
+    chosen = pick(setting, prior)
+    side_by_side = _with(chosen, found[setting.epsilon])
     pooled = {} if colluders is None else _colluders_errors(setting, prior, side_by_side, colluders)
     chosen_ones = [each for name in COLLUDING for each in side_by_side if each.name == name]
     collusion = tuple(_collusion(setting, prior, each, counts) for each in chosen_ones if counts)
-    return Look(setting, prior, side_by_side, chosen, colluders, pooled, _losses(along, found), collusion)
+    return Look(setting, prior, side_by_side, chosen, colluders, pooled, _losses(found) if with_curves else (), collusion)
 
 
 def compared(setting: Setting, prior: Prior) -> tuple[Candidate, ...]:
@@ -102,11 +97,12 @@ def _epsilons(setting: Setting) -> tuple[Epsilon, ...]:
     return tuple(sorted({*map(Epsilon.parse, along), setting.epsilon}))
 
 
-def _losses(along: Sequence[Epsilon], found: Sequence[tuple[Candidate, ...]]) -> tuple[Curve, ...]:
-    """One curve for each name, in the order of the last epsilon's losses."""
-    xs = tuple(map(float, along))
-    tables = [{each.name: each.expected_loss for each in row} for row in found]
-    return tuple(Curve(name, xs, tuple(row[name] for row in tables)) for name in (tables[-1] if tables else ()))
+def _losses(found: Mapping[Epsilon, tuple[Candidate, ...]]) -> tuple[Curve, ...]:
+    """One curve for each name that is there at every epsilon, in the order of the last one's losses."""
+    xs = tuple(map(float, found))
+    tables = [{each.name: each.expected_loss for each in row} for row in found.values()]
+    whole = [name for name in tables[-1] if all(name in row for row in tables)]
+    return tuple(Curve(name, xs, tuple(row[name] for row in tables)) for name in whole)
 
 
 def _colluders_errors(setting: Setting, prior: Prior, found: Iterable[Candidate], count: int) -> dict[str, float]:
