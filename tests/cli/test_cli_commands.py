@@ -148,6 +148,16 @@ def test_a_draft_is_printed_letter_by_letter(tmp_path: Path) -> None:
     assert printed == Schema.draft(tmp_path / "paints.csv").to_toml()
 
 
+def test_categories_are_shown_letter_by_letter_in_answers(tmp_path: Path) -> None:
+    schema, data = tmp_path / "colours.toml", tmp_path / "colours.csv"
+    schema.write_text(COLOURS)
+    pd.DataFrame({"paint": ["red:cat:"], "ward": ["north"], "mood": ["good"]}).to_csv(data, index=False)
+    done("budget", "init", data, "--schema", schema, "--cap", 5)
+    shown = done("query", "histogram", data, "--schema", schema, "--by", "paint", "--epsilon", 1)
+    assert "red:cat:" in shown
+    assert "red [1]" in shown
+
+
 # -- budget ------------------------------------------------------------------------------------------------------------
 
 

@@ -111,5 +111,5 @@ def _indented(node: TaxonomyNode, indent: str) -> list[str]:
 
 
 def _print_as_it_is(text: str) -> None:
-    """Names of categories are no markup and no codes of emoji: a draft must be read back as it was drafted."""
-    out.print(text, end="", markup=False, emoji=False)
+    """Names of categories are no markup: a draft must be read back as it was drafted."""
+    out.print(text, end="", markup=False)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from dpmine.dataset import DataSet
     from dpmine.schema import Schema
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True, emoji=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 Data = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")]
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema: public facts in TOML.", metavar="TOML")]
