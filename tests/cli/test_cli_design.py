@@ -210,7 +210,7 @@ def test_a_page_has_the_same_and_the_candidates_as_a_table(tmp_path: Path) -> No
     text = path.read_text(encoding="utf-8")
     tags = Tags(text)
     assert tags.open == []
-    assert tags.seen.count("svg") == 3
+    assert tags.seen.count("svg") == 3 + 1  # curves of the loss are there for wide and for narrow screens
     assert tags.seen.count("script") == 0
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "")
     assert all(f">{name}<" in text for name in NAMES)

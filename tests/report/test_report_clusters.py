@@ -16,7 +16,7 @@ from dpmine.errors import RequestError
 from dpmine.mining.clustering.mapping import map_of, outline
 from dpmine.mining.clustering.space import Space
 from dpmine.mining.clustering.synopsis import Synopsis
-from dpmine.report.cluster_maps import ClusterMap, map_figure, map_svg, shade, tick_words, ticks
+from dpmine.report.cluster_maps import ClusterMap, map_figure, map_svg, shade, short_words, tick_words, ticks
 from dpmine.report.clusters import Measure, cluster_words, clusters_text
 from dpmine.schema import Numeric, Schema
 
@@ -102,6 +102,12 @@ def test_a_tooltip_names_every_attribute() -> None:
 )
 def test_ticks_are_round_numbers(low: float, high: float, words: list[str]) -> None:
     assert tick_words(ticks(low, high)) == words
+
+
+def test_large_ticks_are_shortened() -> None:
+    assert short_words(ticks(0, 1e6)) == ["0", "200k", "400k", "600k", "800k", "1,000k"]
+    assert short_words(ticks(-5e7, 0)) == ["-50M", "-40M", "-30M", "-20M", "-10M", "0"]
+    assert short_words(ticks(0, 0.6)) == tick_words(ticks(0, 0.6))
 
 
 def test_shades_grow_darker() -> None:

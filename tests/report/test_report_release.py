@@ -15,15 +15,17 @@ import numpy as np
 import pytest
 
 import dpmine as dm
+from dpmine.cuts import root_cut
 from dpmine.datasets import patients, patients_schema
 from dpmine.epsilon import Epsilon
+from dpmine.release import owner_view as owner_module
 from dpmine.release.bars import MOST_BARS, axes_of, counts_by_code, released_bars
-from dpmine.release.cuts import root_cut
 from dpmine.release.learning import self_test
 from dpmine.release.owner_view import owner_view
 from dpmine.release.paid_check import CheckBudget, buy_check, plan_check
 from dpmine.release.released import ReleasedTable
 from dpmine.report import release_page as pages
+from dpmine.report.bar_charts import Series, columns_svg, interval_words, share_words
 from dpmine.report.release_page import OWNER_ONLY, distance, owner_page, release_page, shares_of
 from dpmine.schema import Schema
 
@@ -244,6 +246,16 @@ def test_a_check_without_noise_finds_the_true_counts() -> None:
     assert wards["north"] == RECORDS["ward"].count("north")
 
 
+def test_an_ordered_file_teaches_as_a_shuffled_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many rows some teach: not the first, which are alike in a file that is sorted by its class."""
+    monkeypatch.setattr(owner_module, "MOST_LESSONS", 300)
+    released = dm.DiffGen(epsilon=1, specialisations=3).fit(RECORDS, schema=patients_schema()).release()
+    order = sorted(range(2000), key=lambda place: RECORDS["diagnosis"][place])
+    view = owner_view({name: [column[place] for place in order] for name, column in RECORDS.items()}, released, 0)
+    assert view.taught_rows == 300
+    assert all(one.from_rows > view.majority for one in view.utility)  # rows of one class would teach to say that class
+
+
 # -- the owner's page --------------------------------------------------------------------------------------------------
 
 
@@ -313,6 +325,42 @@ def test_the_bars_of_an_axis_are_those_of_its_key() -> None:
         private = dm.open({a.name: [] for a in schema.attributes}, schema=schema, cap=1).grant("a", epsilon=1)
         for axis in axes_of(dm.DiffGen(epsilon=1, specialisations=1).fit(private).release()):
             assert lookup(axis.key, schema).labels.tolist() == axis.bars.tolist()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step", "first", "last"),
+    [
+        ("0", "100", "1", "0 to <5", "95 to 100"),
+        ("19", "90", "1", "19 to <25", "85 to 90"),
+        ("17", "92", "1", "17 to <20", "90 to 92"),
+        ("0", "120", "5", "0 to <5", "120 to 120"),
+    ],
+)
+def test_no_bar_at_an_end_stands_for_much_fewer_values(low: str, high: str, step: str, first: str, last: str) -> None:
+    """A bar for the last value alone would look like a drop; where every bar has one value it is right."""
+    released = released_of(numeric_schema(low, high, step), root_cut, [[40, 60]])
+    axis = next(axis for axis in axes_of(released) if axis.name == "number")
+    assert (axis.labels[0], axis.labels[-1]) == (first, last)
+
+
+def test_shares_are_told_without_a_negative_zero_and_intervals_with_digits_that_tell_them_apart() -> None:
+    assert [share_words(share) for share in (-0.0001, -0.002, 0.0304, 0.5)] == ["0.0%", "-0.2%", "3.0%", "50%"]
+    assert interval_words(0.8504, 0.8497, 0.8511) == "85.04% (84.97% to 85.11%)"
+    assert interval_words(0.5, 0.25, 0.75) == "50% (25% to 75%)"
+    assert interval_words(0.5, 0.5, 0.504) == "50.0% (50.0% to 50.4%)"
+    assert interval_words(0.5, 0.5, 0.5) == "50% (50% to 50%)"
+
+
+def test_columns_have_ticks_where_their_bins_begin_and_in_the_middle_of_single_values() -> None:
+    def places(labels: list[str], ends: list[str]) -> dict[str, float]:
+        root = ElementTree.fromstring(columns_svg("t", labels, ends, [Series("released", (0.25,) * 4)]))
+        words = root.iter("{http://www.w3.org/2000/svg}text")
+        return {str(text.text): float(str(text.get("x"))) for text in words if text.get("text-anchor") == "middle"}
+
+    bins = places(["0 to <9", "9 to <40000", "40000 to <2000000", "2000000 to 3000000"], ["0", "9", "40000", "2000000"])
+    assert list(bins) == ["0", "9", "40k", "2M"]
+    single = places(["0", "1", "2", "3"], ["0", "1", "2", "3"])
+    assert bins["0"] < single["0"] < bins["9"]
 
 
 def test_many_categories_are_shown_as_the_largest_and_the_others() -> None:

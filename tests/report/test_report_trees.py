@@ -12,7 +12,7 @@ import pytest
 from dpmine.errors import RequestError
 from dpmine.expressions import AttributeKey, Bins, Compare, Group, Groups, IsIn, Key, Test
 from dpmine.report.drawing import CARD_INK, COLOURS, INK, colour_of
-from dpmine.report.trees import forest_text, tree_figure, tree_svg, tree_text
+from dpmine.report.trees import depth_that_fits, forest_text, tree_figure, tree_svg, tree_text
 from dpmine.report.words import condition
 from dpmine.schema import Nominal, Numeric, Schema, TaxonomyNode
 from dpmine.tree_models import Node, Trees, leaf, millionths
@@ -346,3 +346,13 @@ def test_a_group_of_no_values_and_its_rest_have_words() -> None:
     schema = Schema("s", (Nominal("ward", ("north", "south"), "north"),), 100, None)
     assert condition(key, 0, schema) == "ward is anything else"
     assert condition(key, 1, schema) == "ward is anything"
+
+
+# -- in notebooks --------------------------------------------------------------------------------------------------------
+
+
+def test_a_tree_is_drawn_as_deep_as_its_cards_fit_beside_each_other() -> None:
+    assert [depth_that_fits(full(5), leaves) for leaves in (1, 2, 7, 8, 31, 32)] == [1, 1, 2, 3, 4, 5]
+    assert depth_that_fits(chain(9), 10) == 9
+    assert depth_that_fits(chain(9), 6) == 5
+    assert depth_that_fits(leaf([1, 2]), 10) == 0

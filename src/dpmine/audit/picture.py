@@ -8,7 +8,7 @@ from typing import Any
 from dpmine.audit.running import Audit
 from dpmine.errors import RequestError
 
-CLAIMED, MEASURED, WRONG = "#9aa5b1", "#1f6f8b", "#c0392b"
+CLAIMED, MEASURED, WRONG = "#17202A", "#56B4E9", "#D55E00"  # which people with any kind of colour vision can tell apart
 
 
 def pyplot() -> Any:
@@ -32,11 +32,13 @@ def write_picture(audit: Audit, path: Path) -> None:
     figure, axes = plt.subplots(figsize=(9, 1.2 + 0.24 * len(names)))
     places = range(len(names))
     axes.barh(places, shares, color=colours, height=0.7)
-    axes.axvline(1, color=CLAIMED, linewidth=2, label="claimed")
+    axes.axvline(1, color=CLAIMED, linewidth=2)
+    aside = max([1.0, *shares]) * 1.02
     for place, found in zip(places, audit.findings, strict=True):
-        axes.text(0.01, place, f"{found.measured:.3g} of {found.pair.claimed:g}", va="center", fontsize=7, color="black")
+        axes.text(aside, place, f"{found.measured:.3g} of {found.pair.claimed:g}", va="center", fontsize=8, color="black")
+    axes.set_xlim(0, aside * 1.16)
     axes.set_yticks(list(places), names, fontsize=8)
-    axes.invert_yaxis()
+    axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel("measured lower bound on epsilon, as a share of the claim")
     axes.set_title(f"dpmine audit --{audit.mode.name}: a bar beyond the line would refute the claim", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)

@@ -97,12 +97,23 @@ def _bins(attribute: Numeric) -> Axis:
     first = int(attribute.low // width)
     edges = [Decimal(number) * width for number in range(first, first + MOST_BARS + 3)]
     edges = [edge for edge in edges if attribute.low < edge <= attribute.point(attribute.size - 1)]
+    edges = _without_slivers(attribute, edges, width)
     starts = [attribute.first_code_at_least(edge) for edge in edges]
     bars = np.searchsorted(starts, np.arange(attribute.size), side="right")
     ends = [plain(attribute.low), *map(plain, edges)]
     labels = [f"{low} to <{high}" for low, high in itertools.pairwise(ends)]
     labels.append(f"{ends[-1]} to {attribute.label(attribute.size - 1)}")
     return Axis(attribute, tuple(labels), bars, Bins(attribute.name, tuple(map(plain, edges))))
+
+
+def _without_slivers(attribute: Numeric, edges: list[Decimal], width: Decimal) -> list[Decimal]:
+    """A bin at either end with less than half the points of the others would look like a drop: its neighbour takes it."""
+    few = width / attribute.step / 2
+    if len(edges) > 1 and attribute.first_code_at_least(edges[0]) < few:
+        edges = edges[1:]
+    if len(edges) > 1 and attribute.size - attribute.first_code_at_least(edges[-1]) < few:
+        edges = edges[:-1]
+    return edges
 
 
 def _round_width(least: Decimal) -> Decimal:

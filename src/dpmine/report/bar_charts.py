@@ -5,21 +5,24 @@ Colours are attributes, so that a chart is right on its own; a page may override
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from dpmine.report.drawing import COLOURS, FONTS
-from dpmine.report.words import clean, cut
+from dpmine.report.cluster_maps import tick_words, ticks
+from dpmine.report.drawing import COLOURS, FONTS, fitting
+from dpmine.report.words import clean
 
 FILLS = {"first": COLOURS[0], "second": COLOURS[1]}
 
-WIDTH = 440
-LABEL_ROOM, VALUE_ROOM = 150, 56  # beside horizontal bars
-LONGEST_LABEL = 22
+WIDTH = 360  # that of a phone; a wide page may draw it larger
+LABEL_ROOM, VALUE_ROOM = 144, 46  # beside horizontal bars
 BAR, GAP = 12, 7
-COLUMNS_HEIGHT, TOP, AXIS_ROOM = 130, 18, 24
+COLUMNS_LEFT, COLUMNS_RIGHT = 38, 12  # beside columns
+COLUMNS_HEIGHT, TOP, AXIS_ROOM = 120, 10, 24
 MOST_TICKS = 6
+MOST_LEVELS = 4
+UNITS = ((1_000_000, 1_000_000, "M"), (10_000, 1_000, "k"))  # from where on numbers are shortened, and how
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,16 @@ class Series:
 
 def share_words(share: float) -> str:
     """A share in percent, with a digit more where it is small."""
-    return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+    words = f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+    return "0.0%" if words == "-0.0%" else words
+
+
+def interval_words(share: float, low: float, high: float) -> str:
+    """A share and the ends of its interval, with as many digits as tell them apart."""
+    shares = (share, low, high)
+    told = [[f"{part:.{decimals}%}" for part in shares] for decimals in range(5)]
+    words = next((words for words in told if len(set(words)) == len(set(shares))), told[-1])
+    return f"{words[0]} ({words[1]} to {words[2]})"
 
 
 def bars_svg(title: str, labels: Sequence[str], series: Sequence[Series]) -> str:
@@ -44,7 +56,8 @@ def bars_svg(title: str, labels: Sequence[str], series: Sequence[Series]) -> str
     shapes = []
     for place, label in enumerate(labels):
         top = place * step + GAP / 2
-        shapes.append(text_svg(LABEL_ROOM - 8, top + len(series) * BAR / 2 + 4, cut(clean(label), LONGEST_LABEL), "end"))
+        shown = fitting(clean(label), LABEL_ROOM - 10, 11.5)
+        shapes.append(text_svg(LABEL_ROOM - 8, top + len(series) * BAR / 2 + 4, shown, "end"))
         for number, one in enumerate(series):
             share, y = one.shares[place], top + number * BAR
             width = room * max(share, 0) / largest
@@ -54,21 +67,22 @@ def bars_svg(title: str, labels: Sequence[str], series: Sequence[Series]) -> str
                 low, high = (room * min(max(share + off, 0), largest) / largest for off in (-one.off_by, one.off_by))
                 shapes.append(line_svg(LABEL_ROOM + low, y + BAR / 2, LABEL_ROOM + high, y + BAR / 2))
                 end = max(width, high)
-            shapes.append(text_svg(LABEL_ROOM + end + 5, y + BAR - 2, share_words(share), "start", 10))
+            shapes.append(text_svg(LABEL_ROOM + end + 5, y + BAR - 2, share_words(share), "start", 10.5))
     return _svg(title, _description(labels, series), len(labels) * step, shapes)
 
 
 def columns_svg(title: str, labels: Sequence[str], ends: Sequence[str], series: Sequence[Series]) -> str:
-    """Vertical bars side by side: for the bins of numbers. `ends` are the numbers that stand below them, one a bin."""
-    slot = (WIDTH - 16) / max(len(labels), 1)
+    """Vertical bars side by side: for numbers. `ends` stand below them: where each bin begins, or the values themselves."""
+    room = WIDTH - COLUMNS_LEFT - COLUMNS_RIGHT
+    slot = room / max(len(labels), 1)
     thick = (slot - min(slot * 0.18, 4)) / max(len(series), 1)
     largest = _largest(series)
     base = TOP + COLUMNS_HEIGHT
-    shapes = [text_svg(8, 11, f"0 to {share_words(largest)}", "start", 10)]
+    shapes = list(_levels(largest, base))
     for number, one in enumerate(series):
         for place, share in enumerate(one.shares):
             height = COLUMNS_HEIGHT * max(share, 0) / largest
-            x = 8 + place * slot + number * thick
+            x = COLUMNS_LEFT + place * slot + number * thick
             tip = f"{labels[place]}, {one.name}: {share_words(share)}"
             shapes.append(_bar(number, x, base - height, thick, height, tip))
             if one.off_by:
@@ -76,11 +90,29 @@ def columns_svg(title: str, labels: Sequence[str], ends: Sequence[str], series: 
                     COLUMNS_HEIGHT * min(max(share + off, 0), largest) / largest for off in (-one.off_by, one.off_by)
                 )
                 shapes.append(line_svg(x + thick / 2, base - low, x + thick / 2, base - high))
-    shapes.append(line_svg(8, base, WIDTH - 8, base))
+    shapes.append(line_svg(COLUMNS_LEFT, base, WIDTH - COLUMNS_RIGHT, base))
     every = -(-len(ends) // MOST_TICKS)
+    aside = len(series) * thick / 2 if list(ends) == list(labels) else 0.0
     for place in range(0, len(ends), every):
-        shapes.append(text_svg(8 + place * slot, base + 15, ends[place], "start" if place == 0 else "middle", 10))
+        x = COLUMNS_LEFT + place * slot + aside
+        shapes.append(line_svg(x, base, x, base + 4))
+        shapes.append(text_svg(x, base + 16, _short(ends[place]), "middle", 10.5))
     return _svg(title, _description(labels, series), base + AXIS_ROOM, shapes)
+
+
+def _levels(largest: float, base: float) -> Iterator[str]:
+    """A few lines across, and the shares that they stand for."""
+    levels = ticks(0.0, 100 * largest, MOST_LEVELS)
+    for level, words in zip(levels, tick_words(levels), strict=True):
+        y = base - COLUMNS_HEIGHT * level / (100 * largest)
+        yield level_svg(COLUMNS_LEFT, WIDTH - COLUMNS_RIGHT, y)
+        yield text_svg(COLUMNS_LEFT - 5, y + 4, f"{words}%", "end", 10.5)
+
+
+def _short(number: str) -> str:
+    """1200000 as 1.2M, 50000 as 50k; smaller ones as they are."""
+    size = float(number)
+    return next((f"{size / unit:g}{name}" for least, unit, name in UNITS if abs(size) >= least), number)
 
 
 def _largest(series: Sequence[Series]) -> float:
@@ -114,3 +146,9 @@ def text_svg(x: float, y: float, text: str, anchor: str, size: float = 11.5) -> 
 def line_svg(x: float, y: float, to_x: float, to_y: float) -> str:
     place = f'x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}"'
     return f'<line {place} stroke="currentColor" stroke-width="1"/>'
+
+
+def level_svg(left: float, right: float, y: float) -> str:
+    """A faint line across, which values are read off by."""
+    place = f'x1="{left:.1f}" y1="{y:.1f}" x2="{right:.1f}" y2="{y:.1f}"'
+    return f'<line {place} stroke="currentColor" stroke-opacity="0.15"/>'

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpmine.errors import RequestError
 from dpmine.report.clusters import Measure
-from dpmine.report.drawing import COLOURS, FONTS, INK, LINE, PAPER, SOFT_INK, mixed
+from dpmine.report.drawing import COLOURS, FONTS, INK, LINE, PAPER, SOFT_INK, fitting, mixed, text_width
 from dpmine.report.words import NOTE, clean, cut, many
 
 if TYPE_CHECKING:
@@ -30,11 +30,14 @@ SIDE = 560.0  # the longer side of the map
 FLATTEST = 0.4  # its shorter side, as a part of the longer one
 LEFT, RIGHT, TOP, BOTTOM = 84.0, 40.0, 78.0, 84.0
 LARGEST_MARK, SMALLEST_MARK = 20.0, 3.5  # radii
+FEW_MARKS = 25  # of more, the largest is smaller, so that they do not hide each other
 MOST_NUMBERED = 40  # centres that are numbered in the picture
 TICKS = 6
 SHADES = 28
 BRIGHTEST = 0.97  # the part of the rows that lie where it is less dense than what has the darkest shade
 LONGEST_TITLE, LONGEST_NAME = 64, 40
+LONGEST_TICK = 8  # letters that fit between the map and the name of its axis
+UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 MARK = COLOURS[4]
 SHADE_STOPS = ("#FFFFFF", "#BBDDF1", "#56A7D8", "#0072B2", "#063A5C")
 
@@ -73,7 +76,8 @@ class ClusterMap:
     def radii(self) -> Numbers:
         """Marks whose area follows the size."""
         largest = max(float(self.sizes.max()), 1e-300)
-        return np.maximum(LARGEST_MARK * np.sqrt(self.sizes / largest), SMALLEST_MARK)
+        longest = LARGEST_MARK * math.sqrt(min(1.0, FEW_MARKS / len(self.sizes)))
+        return np.maximum(longest * np.sqrt(self.sizes / largest), SMALLEST_MARK)
 
     def shades(self) -> Numbers:
         """For each cell from 0 to 1: the square root of its density, by the density that few rows exceed."""
@@ -86,9 +90,9 @@ class ClusterMap:
         return parts
 
 
-def ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float, steps: int = TICKS) -> list[float]:
     """A few round numbers between two."""
-    rough = (high - low) / TICKS
+    rough = (high - low) / steps
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
@@ -102,23 +106,33 @@ def tick_words(numbers: Sequence[float]) -> list[str]:
     return [f"{number + 0.0:,.{decimals}f}" for number in (round(number, decimals) for number in numbers)]
 
 
+def short_words(numbers: Sequence[float]) -> list[str]:
+    """Ticks in words that leave room for the axis's title: 250k instead of 250,000."""
+    largest = max(map(abs, numbers))
+    unit, name = next(((unit, name) for unit, name in UNITS if largest >= 10 * unit), (1.0, ""))
+    words = tick_words([number / unit for number in numbers])
+    return [f"{word}{name}" if number else word for word, number in zip(words, numbers, strict=True)]
+
+
 # -- SVG ---------------------------------------------------------------------------------------------------------------
 
 
 def map_svg(drawn: ClusterMap) -> str:
     """The map as an SVG document that needs no fonts, styles or scripts and may stand inside a page."""
     ground = _Ground.of(drawn)
-    width, height = ground.width + LEFT + RIGHT, ground.height + TOP + BOTTOM
+    title = clean(drawn.title)
+    heading = max(min(text_width(title, 18, bold=True), SIDE), text_width(drawn.note, 12))
+    width, height = LEFT + max(ground.width + RIGHT, math.ceil(heading) + 16), ground.height + TOP + BOTTOM
     size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
     x, y = clean(drawn.x.name), clean(drawn.y.name)
     words = f"A map of {many(len(drawn.centres), 'cluster')} by {x} and {y}. {drawn.note}. {NOTE}."
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONTS}">',
-            f"<title>{escape(clean(drawn.title))}</title>",
+            f"<title>{escape(title)}</title>",
             f"<desc>{escape(words)}</desc>",
             f'<rect class="paper" width="{width:g}" height="{height:g}" rx="10" fill="{PAPER}"/>',
-            _text(LEFT, 34, cut(clean(drawn.title), LONGEST_TITLE), 18, INK, "start", bold=True),
+            _text(LEFT, 34, fitting(title, width - LEFT - 16, 18, bold=True), 18, INK, "start", bold=True),
             _text(LEFT, 55, drawn.note, 12, SOFT_INK, "start"),
             ground.rect("ground", 'fill="#FFFFFF"'),
             *_shade_paths(drawn, ground),
@@ -194,7 +208,8 @@ def _axes(drawn: ClusterMap, ground: _Ground) -> Iterator[str]:
     for x, words in zip(ground.across(np.array(across)), tick_words(across), strict=True):
         yield _line(x, base, x, base + 5)
         yield _text(x, base + 19, words, 11.5, INK, "middle")
-    for y, words in zip(ground.up(np.array(up)), tick_words(up), strict=True):
+    up_words = tick_words(up) if max(map(len, tick_words(up))) <= LONGEST_TICK else short_words(up)
+    for y, words in zip(ground.up(np.array(up)), up_words, strict=True):
         yield _line(LEFT - 5, y, LEFT, y)
         yield _text(LEFT - 9, y + 4, words, 11.5, INK, "end")
     middle = TOP + ground.height / 2
@@ -248,8 +263,9 @@ def map_figure(drawn: ClusterMap, *, ax: Axes | None = None) -> Figure:
         raise RequestError("plot needs matplotlib. Run: pip install 'dpmine[plots]'") from None
     ratio = drawn.height_of_width
     if ax is None:
-        size = (7.0, 7.0 * ratio + 0.6) if ratio <= 1 else (7.0 / ratio + 0.6, 7.0)
+        size = (7.0, 5.7 * ratio + 1.25) if ratio <= 1 else (max(5.7 / ratio + 1.3, 5.0), 7.0)
         ax = Figure(figsize=size, dpi=120, layout="constrained").add_subplot()
+        ax.set_anchor("W")  # a narrow map leaves room for the words above it
     if len(drawn.boxes):
         left, low, right, high = drawn.boxes.T
         corners = np.stack(

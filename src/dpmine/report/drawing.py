@@ -161,7 +161,7 @@ def drawing_of(tree: Node, classes: Sequence[str], schema: Schema, title: str | 
     card_width = _card_width(cards, names)
     slot = card_width + GAP
     heading = clean(title) if title is not None else _heading(schema)
-    width = max(leaves * slot - GAP + 2 * MARGIN, min(_text_width(heading, 18, bold=True), 720) + 2 * MARGIN, 460)
+    width = max(leaves * slot - GAP + 2 * MARGIN, min(text_width(heading, 18, bold=True), 720) + 2 * MARGIN, 460)
     top, header = _header(heading, _size_words(tree), names, width)
     levels = _levels(cards, slot, top)
     left = (width - leaves * slot + GAP) / 2 + card_width / 2
@@ -173,7 +173,7 @@ def drawing_of(tree: Node, classes: Sequence[str], schema: Schema, title: str | 
     height = bottom + 48
     links, labels = _links(cards, levels, centre, slot)
     note = _Words(
-        MARGIN, bottom + 32, _fitting(f"{NOTE}. Thicker lines carry more rows.", width - 2 * MARGIN, 11), 11, SOFT_INK
+        MARGIN, bottom + 32, fitting(f"{NOTE}. Thicker lines carry more rows.", width - 2 * MARGIN, 11), 11, SOFT_INK
     )
     paper = _Box("paper", 0, 0, width, height, PAPER, radius=10)
     drawn = [_card_group(card, centre(card), levels[card.depth], card_width, names) for card in cards]
@@ -197,11 +197,11 @@ def _description(tree: Node, names: Sequence[str], max_depth: int | None) -> str
 
 def _card_width(cards: Sequence[_Card], names: Sequence[str]) -> float:
     """As wide as the widest text needs, within bounds."""
-    texts = [_text_width(_verdict(card.node, names), 13, bold=True) for card in cards]
-    texts += [_text_width(rows_words(card.node), 11.5) for card in cards]
-    texts += [_text_width(_question(card.node), 13, bold=True) for card in cards]
-    texts += [_text_width(card.label, 11.5) - 2 * PADDING - GAP / 2 for card in cards]
-    texts += [_text_width(hidden_words(card.node), 11) for card in cards if card.is_cut]
+    texts = [text_width(_verdict(card.node, names), 13, bold=True) for card in cards]
+    texts += [text_width(rows_words(card.node), 11.5) for card in cards]
+    texts += [text_width(_question(card.node), 13, bold=True) for card in cards]
+    texts += [text_width(card.label, 11.5) - 2 * PADDING - GAP / 2 for card in cards]
+    texts += [text_width(hidden_words(card.node), 11) for card in cards if card.is_cut]
     widest = WIDEST_CARD if sum(1 for card in cards if not card.below) <= MANY_LEAVES else WIDEST_CARD_OF_MANY
     return float(math.ceil(min(max(max(texts) + 2 * PADDING, NARROWEST_CARD), widest)))
 
@@ -217,13 +217,13 @@ def _verdict(node: Node, names: Sequence[str]) -> str:
 def _header(heading: str, size_words: str, names: Sequence[str], width: float) -> tuple[float, list[_Group]]:
     """Title and legend, and where the tree begins below them."""
     room = width - 2 * MARGIN
-    title = _Words(MARGIN, MARGIN + 14, _fitting(heading, room, 18, bold=True), 18, bold=True)
-    size = _Words(MARGIN, MARGIN + 34, _fitting(size_words, room, 12), 12, SOFT_INK)
+    title = _Words(MARGIN, MARGIN + 14, fitting(heading, room, 18, bold=True), 18, bold=True)
+    size = _Words(MARGIN, MARGIN + 34, fitting(size_words, room, 12), 12, SOFT_INK)
     groups = [_Group(heading, [title, size])]
     x, y = float(MARGIN), MARGIN + 60.0
     for number, name in enumerate(names):
-        shown = _fitting(name, min(room - 17, 220), 12)
-        needed = 17 + _text_width(shown, 12)
+        shown = fitting(name, min(room - 17, 220), 12)
+        needed = 17 + text_width(shown, 12)
         if x > MARGIN and x + needed > width - MARGIN:
             x, y = float(MARGIN), y + 20
         swatch = _Box("swatch", x, y - 10, 12, 12, colour_of(number), radius=3)
@@ -253,8 +253,8 @@ def _links(
             share = min(1.0, total_rows(child.node) / everyone)
             bend = y - LABEL_HEIGHT - 6
             links.append(_Link((centre(card), levels[card.depth] + card.height), (x, bend), y, 1.2 + 10 * share))
-            shown = _fitting(child.label, slot - 14, 11.5)
-            room = _text_width(shown, 11.5) + 10
+            shown = fitting(child.label, slot - 14, 11.5)
+            room = text_width(shown, 11.5) + 10
             patch = _Box("label", x - room / 2, y - LABEL_HEIGHT - 5, room, LABEL_HEIGHT, PAPER, radius=6)
             words = _Words(x, y - LABEL_HEIGHT / 2 - 1, shown, 11.5, centred=True)
             labels.append(_Group(child.path[-1], [patch, words]))
@@ -277,14 +277,14 @@ def _card_group(card: _Card, centre: float, top: float, width: float, names: Seq
     shapes.append(_Box(f"card {kind}", left, top, width, card.height, fill, 9, edge, 1.8 if node.split is None else 1.1))
     line = top + 20
     if node.split is not None:
-        shapes.append(_Words(centre, line, _fitting(_question(node), room, 13, bold=True), 13, bold=True, centred=True))
+        shapes.append(_Words(centre, line, fitting(_question(node), room, 13, bold=True), 13, bold=True, centred=True))
         line += 19
     chance = f"  {percent(node.shares[node.label])}"
     is_leaf = node.split is None
     size = 13 if is_leaf else 12
-    name = _fitting(names[node.label], room - _text_width(chance, size, bold=is_leaf), size, bold=is_leaf)
+    name = fitting(names[node.label], room - text_width(chance, size, bold=is_leaf), size, bold=is_leaf)
     shapes.append(_Words(centre, line, name + chance, size, bold=is_leaf, centred=True))
-    shapes.append(_Words(centre, line + 16, _fitting(rows_words(node), room, 11.5), 11.5, CARD_INK, centred=True))
+    shapes.append(_Words(centre, line + 16, fitting(rows_words(node), room, 11.5), 11.5, CARD_INK, centred=True))
     shapes += _share_bar(node, left + PADDING, top + card.height - BAR_HEIGHT - 7, room)
     return group
 
@@ -328,26 +328,26 @@ def mixed(colour: str, other: str, part: float) -> str:
     return "#" + "".join(f"{round(one * part + two * (1 - part)):02X}" for one, two in pairs)
 
 
-def _text_width(text: str, size: float, *, bold: bool = False) -> float:
+def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """About how wide a text is in common fonts, rather too wide than too narrow."""
     return sum(map(_letter_width, text)) * size * (1.13 if bold else 1.0)
 
 
 def _letter_width(letter: str) -> float:
     if letter in "ijl.,:;|!'()[]/ftIr- ":
-        return 0.38
+        return 0.41
     if letter in 'mwMW@%<>&+="':
-        return 0.9
+        return 0.98
     if unicodedata.east_asian_width(letter) in "WF":
         return 1.1
-    return 0.68 if letter.isupper() else 0.61
+    return 0.7 if letter.isupper() else 0.635
 
 
-def _fitting(text: str, room: float, size: float, *, bold: bool = False) -> str:
+def fitting(text: str, room: float, size: float, *, bold: bool = False) -> str:
     """The text, cut with an ellipsis where it would be wider than the room."""
-    if _text_width(text, size, bold=bold) <= room:
+    if text_width(text, size, bold=bold) <= room:
         return text
-    while text and _text_width(text + "…", size, bold=bold) > room:
+    while text and text_width(text + "…", size, bold=bold) > room:
         text = text[:-1]
     return text.rstrip() + "…"
 

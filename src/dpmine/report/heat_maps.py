@@ -42,9 +42,10 @@ class _Ground:
         inputs = [float(point) for point in mechanism.inputs]
         step = (inputs[-1] - inputs[0]) / (len(inputs) - 1) if len(inputs) > 1 else 1.0
         self.low, self.high = inputs[0] - step / 2, inputs[-1] + step / 2
-        self.across_step, self.up_step = (side * step / (self.high - self.low) for side in (width, height))
-        self.columns = [self.across(float(point)) - self.across_step / 2 for point in mechanism.released]
-        self.rows = [self.up(point) - self.up_step / 2 for point in inputs]
+        # The sides of cells as they are written, so that neighbours meet and no gap is seen between them.
+        half = step / 2
+        self.columns = [_sides(self.across(x - half), self.across(x + half)) for x in map(float, mechanism.released)]
+        self.rows = [_sides(self.up(y + half), self.up(y - half)) for y in inputs]
 
     def across(self, x: float) -> float:
         return LEFT + (x - self.low) / (self.high - self.low) * self.width
@@ -53,21 +54,26 @@ class _Ground:
         return TOP + self.height - (y - self.low) / (self.high - self.low) * self.height
 
 
+def _sides(first: float, second: float) -> tuple[float, float]:
+    return round(first, 2), round(second, 2)
+
+
 def _named_cells(ground: _Ground, matrix: Floats, levels: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Iterator[str]:
-    size = f'width="{ground.across_step:.2f}" height="{ground.up_step:.2f}" shape-rendering="crispEdges"'
     released = [exact_text(point) for point in ground.mechanism.released]
     for row, true in enumerate(ground.mechanism.inputs):
         for column, told in enumerate(released):
             tip = f"<title>{escape(f'true {exact_text(true)}, released {told}: {share_words(matrix[row, column])}')}</title>"
-            place = f'x="{ground.columns[column]:.2f}" y="{ground.rows[row]:.2f}"'
-            yield f'<rect class="cell" {place} {size} fill="{shade(levels[row, column] / SHADES)}">{tip}</rect>'
+            (left, right), (top, low) = ground.columns[column], ground.rows[row]
+            place = f'x="{left:.2f}" y="{top:.2f}" width="{right - left:.2f}" height="{low - top:.2f}"'
+            look = f'fill="{shade(levels[row, column] / SHADES)}" shape-rendering="crispEdges"'
+            yield f'<rect class="cell" {place} {look}>{tip}</rect>'
 
 
 def _plain_cells(ground: _Ground, levels: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Iterator[str]:
-    wide, high = f"h{ground.across_step:.2f}", f"v{ground.up_step:.2f}h-{ground.across_step:.2f}z"
     for level in np.unique(levels[levels > 0]).tolist():
         places = zip(*np.nonzero(levels == level), strict=True)
-        path = "".join(f"M{ground.columns[column]:.2f} {ground.rows[row]:.2f}{wide}{high}" for row, column in places)
+        cells = (ground.columns[column] + ground.rows[row] for row, column in places)
+        path = "".join(f"M{left:.2f} {top:.2f}H{right:.2f}V{low:.2f}H{left:.2f}z" for left, right, top, low in cells)
         yield f'<path class="cells" d="{path}" fill="{shade(level / SHADES)}" shape-rendering="crispEdges"/>'
 
 

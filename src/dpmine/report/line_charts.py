@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from dpmine.report.bar_charts import line_svg, text_svg
-from dpmine.report.cluster_maps import tick_words, ticks
-from dpmine.report.drawing import LINE
+from dpmine.report.bar_charts import level_svg, line_svg, text_svg
+from dpmine.report.cluster_maps import short_words, ticks
+from dpmine.report.drawing import text_width
 from dpmine.report.words import clean
 
 LEFT, TOP, BOTTOM, LEGEND_GAP = 62.0, 14.0, 48.0, 14.0
 LEGEND_STEP, SAMPLE = 19.0, 26.0
-UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 @dataclass(frozen=True)
@@ -60,16 +59,25 @@ class LineChart:
         return (low / 2, high * 2) if low == high else (low, high)
 
 
-def chart_shapes(chart: LineChart, width: float, height: float, legend: float) -> list[str]:
-    """The chart in a box of this size, of which the legend takes so much at the right."""
-    ground = _Ground(chart, width - LEFT - legend - LEGEND_GAP, height - TOP - BOTTOM)
-    thin_first = sorted(chart.lines, key=lambda line: line.thick)
-    return [
-        *_axes(chart, ground),
-        *_marks(chart, ground),
-        *(shape for line in thin_first for shape in _curve(chart, ground, line)),
-        *_legend(chart, LEFT + ground.width + LEGEND_GAP),
-    ]
+def chart_shapes(chart: LineChart, width: float, height: float) -> list[str]:
+    """The chart in a box of this size, with its legend at the right."""
+    room = SAMPLE + 9 + max((text_width(clean(name), 11.5) for name in _names(chart)), default=0.0)
+    ground = _Ground(chart, width - LEFT - room - LEGEND_GAP, height - TOP - BOTTOM)
+    return [*_drawn(chart, ground), *_legend(chart, LEFT + ground.width + LEGEND_GAP, TOP + 6)]
+
+
+def tall_chart_shapes(chart: LineChart, width: float, height: float) -> list[str]:
+    """The chart in a box of this size, of which the legend takes its lines at the bottom."""
+    ground = _Ground(chart, width - LEFT - LEGEND_GAP, height - legend_height(chart) - TOP - BOTTOM)
+    return [*_drawn(chart, ground), *_legend(chart, LEFT, ground.base + BOTTOM + 8)]
+
+
+def legend_height(chart: LineChart) -> float:
+    return LEGEND_STEP * len(_names(chart))
+
+
+def _names(chart: LineChart) -> list[str]:
+    return [line.name for line in chart.lines] + ([chart.level[0]] if chart.level else [])
 
 
 @dataclass(frozen=True)
@@ -90,10 +98,11 @@ class _Ground:
         return self.base - y / self.chart.top * self.height
 
 
-def short_words(levels: list[float]) -> list[str]:
-    """Ticks in words that leave room for the axis's title: 250k instead of 250,000."""
-    unit, name = next(((unit, name) for unit, name in UNITS if levels[-1] >= 10 * unit), (1.0, ""))
-    return [f"{words}{name}" for words in tick_words([level / unit for level in levels])]
+def _drawn(chart: LineChart, ground: _Ground) -> Iterator[str]:
+    yield from _axes(chart, ground)
+    yield from _marks(chart, ground)
+    for line in sorted(chart.lines, key=lambda line: line.thick):  # the thick ones on top
+        yield from _curve(chart, ground, line)
 
 
 def _axes(chart: LineChart, ground: _Ground) -> Iterator[str]:
@@ -101,7 +110,7 @@ def _axes(chart: LineChart, ground: _Ground) -> Iterator[str]:
     levels = ticks(0.0, chart.top)
     for level, words in zip(levels, short_words(levels), strict=True):
         y = ground.up(level)
-        yield f'<line x1="{LEFT:.1f}" y1="{y:.1f}" x2="{end:.1f}" y2="{y:.1f}" stroke="{LINE}" stroke-opacity="0.5"/>'
+        yield level_svg(LEFT, end, y)
         yield text_svg(LEFT - 8, y + 4, words, "end", 11)
     low, high = chart.ends
     for x in chart.x_ticks:
@@ -136,8 +145,7 @@ def _curve(chart: LineChart, ground: _Ground, line: Line) -> Iterator[str]:
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{line.colour}"><title>{tip}</title></circle>'
 
 
-def _legend(chart: LineChart, left: float) -> Iterator[str]:
-    y = TOP + 6
+def _legend(chart: LineChart, left: float, y: float) -> Iterator[str]:
     for line in chart.lines:
         yield f'<line x1="{left:.1f}" y1="{y:.1f}" x2="{left + SAMPLE:.1f}" y2="{y:.1f}" {_look(line)}/>'
         yield text_svg(left + SAMPLE + 7, y + 4, line.name, "start", 11.5)

@@ -16,11 +16,11 @@ from dpmine.report.bar_charts import text_svg
 from dpmine.report.drawing import COLOURS, FONTS, INK, PAPER
 from dpmine.report.heat_maps import heat_map_shapes
 from dpmine.report.html_parts import facts_list, html_table, html_text, page, section
-from dpmine.report.line_charts import Line, LineChart, chart_shapes
+from dpmine.report.line_charts import Line, LineChart, chart_shapes, legend_height, tall_chart_shapes
 from dpmine.report.words import cut, many
 
-CHART, HEAT_MAP, COLLUSION = (900.0, 380.0), (456.0, 380.0), (440.0, 380.0)
-LEGEND_OF_ALL, LEGEND_OF_FEW = 190.0, 108.0
+CHART, HEAT_MAP, COLLUSION = (920.0, 380.0), (456.0, 380.0), (464.0, 380.0)
+PHONE = (380.0, 330.0)  # of a figure of a page, which narrow screens do not shrink below what can be read
 MARGIN, HEADING = 28.0, 22.0
 LONGEST_TITLE = 96
 EPSILON_TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -32,7 +32,7 @@ FAMILIES = {
     "heuristic": COLOURS[4],
     LAPLACE: COLOURS[5],
     "risk-averse": COLOURS[6],
-    PRIOR_ALONE: "#7A5C3A",
+    PRIOR_ALONE: "#9A7B52",
 }
 REMAPPED, BESIDE = "6 4", "2 3"  # dashes of what is remapped, and of what is only there to compare with
 
@@ -51,19 +51,23 @@ class _Figure:
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" color="{INK}" font-family="{FONTS}">'
         return f"{head}{label}{''.join(self.shapes)}</svg>"
 
-    def html(self) -> str:
+    def html(self, for_phones: _Figure | None = None) -> str:
         head = f"<figcaption><h3>{html_text(self.title)}</h3></figcaption>"
-        return f"<figure>{head}{self.svg()}<p>{html_text(self.words)}</p></figure>"
+        drawn = self.svg()
+        if for_phones is not None:
+            drawn = f'<div class="wide">{drawn}</div><div class="narrow">{for_phones.svg()}</div>'
+        return f"<figure>{head}{drawn}<p>{html_text(self.words)}</p></figure>"
 
 
 def mechanism_page(look: Look, version: str) -> str:
-    """The page: facts, the candidates as a table, and three figures."""
+    """The page: facts, the candidates as a table, and three figures; on phones the first has its legend below."""
     title = "Designing noise for one answer"
-    loss, matrix, collusion = _figures(look)
+    loss, small_loss = _loss_figure(look), _loss_figure(look, for_phones=True)
+    matrix, collusion = _matrix_figure(look, PHONE), _collusion_figure(look, for_phones=True)
     sections = [
         section("The question", facts_list(_facts(look))),
         section("Mechanisms side by side", f"{_candidates(look)}<p>{html_text(look.chosen.why)}</p>"),
-        section("At other epsilons", loss.html()),
+        section("At other epsilons", loss.html(small_loss)),
         section("The mechanism, and users who pool answers", f'<div class="grid">{matrix.html()}{collusion.html()}</div>'),
     ]
     footer = f"From public facts alone, made by dpmine {html_text(version)}."
@@ -72,7 +76,7 @@ def mechanism_page(look: Look, version: str) -> str:
 
 def mechanism_svg(look: Look) -> str:
     """The three figures as one picture."""
-    loss, matrix, collusion = _figures(look)
+    loss, matrix, collusion = _loss_figure(look), _matrix_figure(look, HEAT_MAP), _collusion_figure(look)
     width = loss.width + 2 * MARGIN
     top = MARGIN + 56
     below = top + HEADING + loss.height + 18
@@ -144,11 +148,14 @@ def _candidates(look: Look) -> str:
     return html_table(caption, header, rows, "lrrl" + "r" * len(pooled) + "l")
 
 
-def _figures(look: Look) -> tuple[_Figure, _Figure, _Figure]:
-    return _loss_figure(look), _matrix_figure(look), _collusion_figure(look)
+def _chart_figure(title: str, words: str, chart: LineChart, size: tuple[float, float], *, for_phones: bool) -> _Figure:
+    if not for_phones:
+        return _Figure(title, words, *size, tuple(chart_shapes(chart, *size)))
+    width, height = PHONE[0], PHONE[1] + legend_height(chart)
+    return _Figure(title, words, width, height, tuple(tall_chart_shapes(chart, width, height)))
 
 
-def _loss_figure(look: Look) -> _Figure:
+def _loss_figure(look: Look, *, for_phones: bool = False) -> _Figure:
     order = {each.name: place for place, each in enumerate(look.candidates)}
     curves = sorted(look.losses, key=lambda curve: order.get(curve.name, len(order)))
     lines = tuple(_line(_rooted(curve, look), thick=curve.name == look.chosen.candidate.name) for curve in curves)
@@ -158,7 +165,7 @@ def _loss_figure(look: Look) -> _Figure:
     words = (
         f"The dotted line marks epsilon {look.setting.epsilon}; the legend runs from the least loss there to the largest."
     )
-    return _Figure("Expected loss against epsilon", words, *CHART, tuple(chart_shapes(chart, *CHART, LEGEND_OF_ALL)))
+    return _chart_figure("Expected loss against epsilon", words, chart, CHART, for_phones=for_phones)
 
 
 def _rooted(curve: Curve, look: Look) -> Curve:
@@ -166,15 +173,15 @@ def _rooted(curve: Curve, look: Look) -> Curve:
     return replace(curve, ys=tuple(map(math.sqrt, curve.ys))) if look.prior.loss == "squared" else curve
 
 
-def _matrix_figure(look: Look) -> _Figure:
+def _matrix_figure(look: Look, size: tuple[float, float]) -> _Figure:
     chosen = look.chosen.candidate
     assert isinstance(chosen.mechanism, FiniteMechanism)
     words = "Each row is the law of what is released when that value is true. Shade: square root of the probability."
     title = f"The mechanism taken: {chosen.name}"
-    return _Figure(title, words, *HEAT_MAP, tuple(heat_map_shapes(chosen.mechanism, *HEAT_MAP)))
+    return _Figure(title, words, *size, tuple(heat_map_shapes(chosen.mechanism, *size)))
 
 
-def _collusion_figure(look: Look) -> _Figure:
+def _collusion_figure(look: Look, *, for_phones: bool = False) -> _Figure:
     lines = tuple(_line(curve, thick=curve.name == look.chosen.candidate.name) for curve in look.collusion)
     counts = tuple(lines[0].xs) if lines else ()
     chart = LineChart("colluders, one answer each", "mean distance of their guess", lines, counts)
@@ -182,8 +189,7 @@ def _collusion_figure(look: Look) -> _Figure:
         f"k users pool answers of epsilon {look.setting.epsilon} each and take the likeliest true value ({RUNS:,} simulated "
         f"cases a point). A flat curve is no privacy: k answers cost k times epsilon."
     )
-    shapes = tuple(chart_shapes(chart, *COLLUSION, LEGEND_OF_FEW))
-    return _Figure("Error against the number of colluders", words, *COLLUSION, shapes)
+    return _chart_figure("Error against the number of colluders", words, chart, COLLUSION, for_phones=for_phones)
 
 
 def _line(curve: Curve, *, thick: bool) -> Line:

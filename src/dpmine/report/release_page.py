@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpmine.epsilon import Epsilon
-from dpmine.report.bar_charts import Series, bars_svg, columns_svg, share_words
+from dpmine.report.bar_charts import Series, bars_svg, columns_svg, interval_words, share_words
 from dpmine.report.html_parts import facts_list, html_table, html_text, page, section
 from dpmine.report.words import many
 
@@ -89,6 +89,7 @@ class OwnerView:
     bars: Mapping[str, tuple[int, ...]]
     utility: tuple[TrueUtility, ...]
     majority: float
+    taught_rows: int
     test_rows: int
 
 
@@ -244,13 +245,11 @@ def _public_utility(sheet: Mapping[str, Any], self_test: SelfTest, check: PaidCh
         ["always the most frequent class, on released records", share_words(self_test.majority)],
     ]
     if check is not None:
-        value, low, high = check.judgement.accuracy
-        interval = f"{share_words(value)} ({share_words(low)} to {share_words(high)})"
         learner = f"{html_text(check.judgement.learner)}, learned from the release and tried on the rows"
         rows += [
             [
                 f"{learner}; checked against the rows at epsilon {html_text(check.epsilon)} (95 % interval of noise)",
-                interval,
+                interval_words(*check.judgement.accuracy),
             ],
             ["always the most frequent class, on the rows, about", share_words(check.judgement.majority)],
         ]
@@ -300,8 +299,8 @@ def _owner_utility(view: OwnerView) -> str:
     header = ["learner", "learned from true rows", "learned from the release"]
     table = html_table(f"Accuracy on a test part of the true rows. {OWNER_ONLY}", header, rows, "lrr")
     words = (
-        f"<p>A random third of the rows ({many(view.test_rows, 'row')}) is the test part; the other two thirds taught the "
-        "first column. The release was made from all rows, the test part among them.</p>"
+        f"<p>A random third of the rows ({many(view.test_rows, 'row')}) is the test part; {view.taught_rows:,} others "
+        "taught the first column. The release was made from all rows, the test part among them.</p>"
     )
     return section("What it is good for", f"{_mark()}{words}{table}")
 

@@ -93,6 +93,18 @@ def tree_figure(
     return found
 
 
+def depth_that_fits(tree: Node, leaves: int) -> int:
+    """How deep the tree may be drawn so that at most so many cards stand side by side; at least one level."""
+    level, ended, depth = [tree], 0, 0
+    while any(node.split is not None for node in level):
+        below = [child for node in level for child in node.children]
+        ended += sum(1 for node in level if node.split is None)
+        if depth and ended + len(below) > leaves:
+            break
+        level, depth = below, depth + 1
+    return depth
+
+
 def forest_text(trees: Trees, schema: Schema, *, unicode: bool = True) -> str:
     """How large the trees are, and which attributes they split by, how often and how high."""
     depths = [tree.depth for tree in trees.trees]

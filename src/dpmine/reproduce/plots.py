@@ -6,6 +6,7 @@ Colours are those of Okabe and Ito, which people with any kind of colour vision 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,8 @@ PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK, GREY)
 MARKERS = "osD^vPX*"
 BAND = 1.96  # standard errors to either side: 95 % of means lie within
 RESOLUTION = 150  # dots per inch
-TEXT = "#333333"
+LETTERS_AN_INCH = 18  # of a note; a longer line than the figure would push the legend away from the panels
+TEXT, SOFT_TEXT = "#333333", "#5A5A5A"
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ def draw_line(axes: Any, rows: Sequence[Row], picture: Picture, style: Style) ->
     if picture.bands:
         low, high = ([row.mean + side * BAND * row.standard_error for row in line] for side in (-1, 1))
         axes.fill_between(xs, low, high, color=style.colour, alpha=0.18, linewidth=0)
-    look = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
+    marker = style.marker or ("_" if len(line) == 1 else "")  # a lone point without a marker would not be seen
+    look = {"color": style.colour, "linestyle": style.line, "marker": marker}
     axes.plot(xs, [row.mean for row in line], **look, markersize=4, linewidth=1.5, label=line[0].algorithm)
 
 
@@ -151,7 +154,7 @@ def notes(outcome: Outcome, rows: Sequence[Row]) -> str:
     picture = outcome.experiment.picture
     most = max((row.runs for row in rows), default=0)
     first = f"{outcome.experiment.source}; {most} {'run' if most == 1 else 'runs'} a point"
-    if picture.bands:
+    if picture.bands and most > 1:
         first += "; bands: 95 % interval of the mean (lines share their samples: differences are surer than bands)"
     published = "open markers: published" if any(row.published is not None for row in rows) else ""
     return "\n".join(part for part in (first, published, picture.note) if part)
@@ -199,7 +202,9 @@ class Sheet:
         figure.legend(
             list(named.values()), list(named), loc="outside right upper", frameon=False, fontsize=8, handlelength=3.2
         )
-        figure.text(0.01, -0.012, note, fontsize=7, color=GREY, va="top", ha="left", wrap=False)
+        longest = int(LETTERS_AN_INCH * figure.get_figwidth())
+        note = "\n".join(line for part in note.splitlines() for line in textwrap.wrap(part, longest))
+        figure.text(0.01, -0.012, note, fontsize=7, color=SOFT_TEXT, va="top", ha="left", wrap=False)
 
     def save(self, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ from dpmine.tree_models import Node, Trees, columns_of, encode_rows
 from dpmine.values import from_json, to_json
 
 DEEPEST = 20  # levels of a tree
+WIDEST_IN_A_NOTEBOOK = 10  # cards side by side: notebooks shrink wide pictures to the width of a page
 LABELS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "bool": {"True": True, "False": False}.__getitem__}
 """How class labels, which a schema states as text, become the type of the y that a model was fitted with."""
 
@@ -148,8 +149,12 @@ class TreeEstimator(Model):
         return trees.trees[number]
 
     def _repr_svg_(self) -> str | None:
-        """Notebooks draw a fitted tree by itself; a forest has too many."""
-        return self.to_svg(max_depth=6) if hasattr(self, "trees_") and len(self.trees_.trees) == 1 else None
+        """Notebooks draw a fitted tree by itself, as deep as it can be read there; a forest has too many."""
+        from dpmine.report.trees import depth_that_fits
+
+        if not hasattr(self, "trees_") or len(self.trees_.trees) != 1:
+            return None
+        return self.to_svg(max_depth=depth_that_fits(self.trees_.trees[0], WIDEST_IN_A_NOTEBOOK))
 
     # -- saved ------------------------------------------------------------------------------------------------------
 
