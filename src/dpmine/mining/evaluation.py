@@ -23,7 +23,7 @@ from dpmine.tree_models import Trees
 
 BANDS = 10  # of the predicted probability, for the AUC
 DRAWS = 4000  # of simulated noise, for intervals
-STEPS = 1000  # of shares that are tried
+STEPS = 400  # of shares that are tried, over all of them and near the noisy one
 CONFIDENCE = 0.95
 
 Counts = NDArray[np.int64]
@@ -139,13 +139,21 @@ def accuracy_of(counts: Counts, epsilon: Epsilon) -> Measured:
     noise = public_generator(0).laplace(0, float(noise_scale(1, epsilon)), (DRAWS, *counts.shape))
     noise_right = np.trace(noise, axis1=1, axis2=2)
     noise_every = noise.sum(axis=(1, 2))
-    shares = np.linspace(0, 1, STEPS + 1)
-    limits = np.quantile(np.abs(noise_right[:, None] - np.outer(noise_every, shares)), CONFIDENCE, axis=0)
-    possible = shares[np.abs(right - shares * every) <= limits]
+
+    def limits(shares: Numbers) -> Numbers:
+        found: Numbers = np.quantile(np.abs(noise_right[:, None] - np.outer(noise_every, shares)), CONFIDENCE, axis=0)
+        return found
+
     value = min(max(right / max(every, 1.0), 0.0), 1.0)
+    even = np.linspace(0, 1, STEPS + 1)
+    # With many rows the interval lies between two of the even shares.
+    near = value + 2 * limits(np.array([value])) / max(every, 1.0) * np.linspace(-1, 1, STEPS + 1)
+    shares = np.union1d(even, np.clip(near, 0, 1))
+    possible = np.flatnonzero(np.abs(right - shares * every) <= limits(shares))
     if not len(possible):  # the noise was larger than in 95 % of the cases: nothing can be said
         return Measured(value, 0.0, 1.0)
-    return Measured(value, min(float(possible[0]), value), max(float(possible[-1]), value))
+    low, high = shares[max(possible[0] - 1, 0)], shares[min(possible[-1] + 1, len(shares) - 1)]  # where it ends is between
+    return Measured(value, min(float(low), value), max(float(high), value))
 
 
 def auc_of(counts: Counts, epsilon: Epsilon) -> Measured:
