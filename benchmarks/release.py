@@ -46,12 +46,12 @@ import dpmine as dm
 from adult import CLASS
 from dpmine.baselines import C45
 from dpmine.codes import smallest_type
+from dpmine.cuts import Cut, combinations, predictors
 from dpmine.datasets import adult as adult_rows
 from dpmine.datasets import adult_schema, diffgen_blow_up
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.memory import CHUNK
 from dpmine.frames import open_source
-from dpmine.release.cuts import Cut, combinations, predictors
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.reproduce.release_runs import majority_accuracy, tds_accuracy
 from dpmine.reproduce.tree_runs import Sample, fitted, part_of_table

@@ -91,14 +91,14 @@ class NominalCut(Cut):
         )
 
     def candidates(self) -> list[int]:
-        return [place for place, node in enumerate(self.nodes) if len(_children(node)) > 1]
+        return [place for place, node in enumerate(self.nodes) if len(children_of(node)) > 1]
 
     def children(self, value: int) -> int:
-        return len(_children(self.nodes[value]))
+        return len(children_of(self.nodes[value]))
 
     def specialised(self, value: int) -> NominalCut:
         before, node, after = self.nodes[:value], self.nodes[value], self.nodes[value + 1 :]
-        return replace(self, nodes=(*before, *_children(node), *after))
+        return replace(self, nodes=(*before, *children_of(node), *after))
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def value_name(attribute: Nominal | Numeric, codes: tuple[int, ...]) -> str:
         last = f"<{attribute.label(end)}" if end < attribute.size else attribute.label(attribute.size - 1)
         return f"{attribute.label(codes[0])} to {last}"
     members = {attribute.label(code) for code in codes}
-    for node in _taxonomy(attribute).nodes():
+    for node in taxonomy_of(attribute).nodes():
         if set(node.leaves()) == members:
             return node.name
     others = [category for category in attribute.categories if category not in members]
@@ -186,12 +186,12 @@ def root_cut(attribute: Nominal | Numeric) -> Cut:
     """Everything under one value. Without a taxonomy the root's children are the categories themselves."""
     if isinstance(attribute, Numeric):
         return NumericCut(attribute, (0,), (None,))
-    return NominalCut(attribute, (_taxonomy(attribute),))
+    return NominalCut(attribute, (taxonomy_of(attribute),))
 
 
 def finest_cut(attribute: Nominal) -> Cut:
     """Every category on its own."""
-    return NominalCut(attribute, tuple(node for node in _taxonomy(attribute).nodes() if not node.children))
+    return NominalCut(attribute, tuple(node for node in taxonomy_of(attribute).nodes() if not node.children))
 
 
 def evenly_cut(attribute: Numeric, bins: int) -> Cut:
@@ -209,7 +209,7 @@ def predictors(schema: Schema) -> list[Nominal | Numeric]:
 
 def cut_nodes(attribute: Nominal | Numeric) -> int:
     """How many values of an attribute can be specialised at most; of a numeric one, before it is divided."""
-    return 1 if isinstance(attribute, Numeric) else sum(bool(node.children) for node in _taxonomy(attribute).nodes())
+    return 1 if isinstance(attribute, Numeric) else sum(bool(node.children) for node in taxonomy_of(attribute).nodes())
 
 
 def combinations(cuts: Sequence[Cut], classes: int) -> int:
@@ -220,7 +220,8 @@ def combinations(cuts: Sequence[Cut], classes: int) -> int:
     return product
 
 
-def _taxonomy(attribute: Nominal) -> TaxonomyNode:
+def taxonomy_of(attribute: Nominal) -> TaxonomyNode:
+    """The attribute's taxonomy; without one, all categories below one root."""
     if attribute.taxonomy is not None:
         return attribute.taxonomy
     if attribute.size == 1:
@@ -228,7 +229,7 @@ def _taxonomy(attribute: Nominal) -> TaxonomyNode:
     return TaxonomyNode(f"any {attribute.name}", tuple(map(TaxonomyNode, attribute.categories)))
 
 
-def _children(node: TaxonomyNode) -> tuple[TaxonomyNode, ...]:
+def children_of(node: TaxonomyNode) -> tuple[TaxonomyNode, ...]:
     """The children of a node; an only child gives way to its own, as the step to it would separate nothing."""
     while len(node.children) == 1 and node.children[0].children:
         (node,) = node.children

@@ -136,17 +136,18 @@ class PrivateTable:
     # -- views ------------------------------------------------------------------------------------------------------
 
     def with_room_for(self, epsilon: Epsilon) -> PrivateTable:
-        """This view, which refuses its first new question unless `epsilon` (a row's) is left for all that follow.
+        """This view, which refuses its first new question unless what is left is enough for all that follow.
 
-        So that work in many questions fails before it spends, and not halfway. Questions that were answered before are free
-        and never refused: work that is done again costs nothing.
+        `epsilon`, a row's, is the sum of the prices of all questions. So work in many questions fails before it spends, and
+        not halfway. Questions that were answered before are free: work that is done again costs nothing, and work that was
+        interrupted goes on for the rest of its price.
         """
         self._without_cells("fit")
         if len(self._view.steps) > MOST_FITTED_STEPS:
             raise RequestError(f"Models are fitted to views of at most {MOST_FITTED_STEPS} steps: they split them further.")
         # Asked of a part that nobody asks about: a count of this very view may be answered already, and would seem free.
         unasked = self._view.then(Cell(Part("room for all that follows", (1, 1)), 0))
-        return PrivateTable(_RoomFirst(self._executor, Query(unasked, LEAF, Count(), (epsilon,))), self._view)
+        return PrivateTable(_RoomFirst(self._executor, unasked, epsilon), self._view)
 
     def where(self, predicate: Predicate | str) -> PrivateTable:
         """The rows for which the predicate holds. Costs on different `where` views add up; see `partition`."""
@@ -799,9 +800,10 @@ class PrivateTable:
 class _RoomFirst:
     """An executor that checks, before the first new answer, that a whole amount could be spent on a view."""
 
-    def __init__(self, executor: Executor, all_at_once: Query) -> None:
+    def __init__(self, executor: Executor, unasked: View, epsilon: Epsilon) -> None:
         self._executor = executor
-        self._all_at_once = all_at_once
+        self._unasked = unasked
+        self._in_all = self._needed = epsilon.units
         self._checked = False
 
     @property
@@ -809,17 +811,27 @@ class _RoomFirst:
         return self._executor.schema
 
     def answer(self, query: Query, *, key: str | None = None) -> Reply:
-        if not self._checked and not self._executor.preview(query).cached:
-            self._check()
-            self._checked = True
+        if not self._checked:
+            if self._executor.preview(query).cached:
+                self._needed -= max(epsilon.units for epsilon in query.epsilon)  # paid, by whoever began this before
+            else:
+                self._check()
+                self._checked = True
         return self._executor.answer(query, key=key)
 
     def _check(self) -> None:
         """One question at the whole amount costs at least what several ones cost that share it."""
-        needed = self._executor.preview(self._all_at_once)
+        if self._needed <= 0:
+            return
+        needed = self._executor.preview(Query(self._unasked, LEAF, Count(), (Epsilon(self._needed),)))
         left = min(needed.remaining, needed.dataset_remaining)
         if not needed.cached and needed.cost > left:
-            message = f"Cannot begin: this needs epsilon {needed.cost} in all and {left} remains. Nothing was spent."
+            what = (
+                "Cannot begin: this needs epsilon {} in all"
+                if self._needed == self._in_all
+                else "Cannot go on: the rest needs epsilon {}"
+            )
+            message = f"{what.format(needed.cost)} and {left} remains. Nothing was spent."
             raise BudgetError(
                 f"{message} Use a smaller epsilon, or ask the data owner for more.",
                 requested=str(needed.cost),

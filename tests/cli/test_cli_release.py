@@ -164,7 +164,15 @@ def test_much_noise_is_told_with_what_helps(hospital: Hospital) -> None:
         sheet = json.loads((hospital.folder / "public.csv.json").read_text(encoding="utf-8"))
         due = sheet["counts"]["records_in_those_at_most_about"] > sheet["records"] / 2
         text = " ".join(text.split())  # as wide as the terminal is
-        assert ("may be noise alone" in text) == ("Fewer groups, a higher threshold or counts made to add up" in text) == due
+        advice = (
+            "a higher threshold (--set threshold=auto), counts made to add up (--set total_share=0.02) or `release tree`"
+        )
+        assert ("may be noise alone" in text) == (advice in text) == due
+
+
+def test_a_parameter_is_given_once(hospital: Hospital) -> None:
+    sentence = refused(*release(hospital, "--specialisations", 4, "--set", "specialisations=5"))
+    assert sentence == "'specialisations' is given twice: by --specialisations and by --set."
 
 
 def test_a_drafted_schema_is_told_in_sheet_page_and_terminal(tmp_path: Path) -> None:
@@ -178,8 +186,10 @@ def test_a_drafted_schema_is_told_in_sheet_page_and_terminal(tmp_path: Path) -> 
         if drafted:
             hospital.schema.write_text("drafted = true\n" + text, encoding="utf-8")
         hospital.open_books()
-        told = " ".join(done(*release(hospital, "--report", "public.html")).split())
-        assert ("Beware: the schema was drafted from the rows. Review it, delete 'drafted = true'" in told) == drafted
+        for planned in (True, False):  # before anything is spent
+            told = run(*release(hospital, *(["--plan"] if planned else []), "--report", "public.html"))
+            assert told.exit_code == 0, told.output
+            assert ("The schema was drafted from the rows" in " ".join(told.stderr.split())) == drafted
         sheet = sheet_of(hospital)
         assert sheet["schema_drafted"] is drafted
         assert any(sentence.startswith("BUT the schema was drafted") for sentence in sheet["meaning"]) == drafted

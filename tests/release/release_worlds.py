@@ -119,6 +119,11 @@ def form_of(released: ReleasedTable) -> Any:
     return released.values, released.groups.tolist(), released.counts.tolist(), weights
 
 
+def undated(sheet: dict[str, Any]) -> dict[str, Any]:
+    """A sheet without the day on which it was asked for, since midnight may come between two of them."""
+    return {**sheet, "date": None}
+
+
 def true_groups(model: ReleaseEstimator, table: Any, schema: Schema) -> dict[tuple[str, ...], list[int]]:
     """The groups that have rows and their class counts, value by value and row by row."""
     released = model.release()

@@ -13,14 +13,15 @@ import polars as pl
 import pytest
 from laws import ALARM, p_value
 from mining_worlds import Table, opened, recorded, schema_of, table_of, without_class
-from release_worlds import HUGE, every, fitted, form_of, shown_groups, true_groups, value_of
+from release_worlds import HUGE, every, fitted, form_of, shown_groups, true_groups, undated, value_of
 
 import dpmine as dm
 from dpmine.baselines import C45
+from dpmine.cuts import CutValue
 from dpmine.epsilon import Epsilon
 from dpmine.queries import Histogram, SparseHistogram
+from dpmine.release import released as released_module
 from dpmine.release.contingency import ContingencyTable
-from dpmine.release.cuts import CutValue
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.release.released import ReleasedTable
 from dpmine.schema import Nominal, Numeric, Schema, Unit
@@ -262,6 +263,47 @@ def test_frequencies_are_the_noisy_ones_and_never_negative() -> None:
     assert set(model.release().weights) == set(names)
 
 
+# -- more than can be written ------------------------------------------------------------------------------------------
+
+
+def test_of_too_many_records_so_many_are_written_as_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release that is paid can always be written: too many records are thinned in proportion, to the same each time."""
+    monkeypatch.setattr(released_module, "MOST_ROWS_WRITTEN", 1000)
+    released = released_of(None, np.array([[3_000_000, 1_000_000], [0, 2_000_000]]))
+    assert (len(released), released.rows_written) == (6_000_000, 1000)
+    rows = released.rows()
+    assert Counter(zip(rows["letter"], rows["class"], strict=True)) == {
+        (released.values["letter"][0].name, "no"): 500,
+        (released.values["letter"][0].name, "yes"): 166,
+        (released.values["letter"][1].name, "yes"): 334,
+    }
+    assert rows == released.rows()
+    assert [len(column) for column in released.raw_rows(seed=1).values()] == [1000, 1000]
+
+
+def test_the_sheet_says_how_many_records_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = fitted(dm.DiffGen(HUGE, 2), TABLE, SCHEMA)
+    assert model.sheet()["records_written"] == model.sheet()["records"] == 200
+    monkeypatch.setattr(released_module, "MOST_ROWS_WRITTEN", 50)
+    sheet = model.sheet()
+    assert (sheet["records"], sheet["records_written"]) == (200, 50)
+    assert "Of 200 records 50 are written, each standing for as many as any other." in sheet["meaning"]
+
+
+def test_a_release_shows_its_cuts_in_words() -> None:
+    model = fitted(dm.DiffGen(HUGE, 2), TABLE, SCHEMA)
+    released = model.release()
+    first, *lines = repr(released).splitlines()
+    assert first == f"200 records in {len(released.groups)} groups"
+    names = released.value_names()
+    assert [line.split("  ", 1)[1].strip() for line in lines] == [", ".join(texts) for texts in names.values()]
+    assert sum(len(texts) > 1 for texts in names.values()) >= 1
+
+
+def test_lists_are_said_to_be_left_out() -> None:
+    assert "Lists are not released: past." in fitted(dm.DiffGen(1, 2), TABLE, SCHEMA).sheet()["meaning"]
+
+
 # -- a known total -----------------------------------------------------------------------------------------------------
 
 
@@ -272,6 +314,15 @@ def test_counts_add_up_to_the_noisy_number_of_rows() -> None:
         (total,) = recorder.asked[0][1].answer.numbers[0] or ()
         assert total > 0  # 200 rows and noise of scale 5: at most 0 with a chance of e^-40
         assert len(model.release()) == total
+
+
+def test_what_adds_up_is_not_said_to_hold_records_by_noise_alone() -> None:
+    """The expected number is one of noisy counts before they were changed, and may exceed all that are shown."""
+    for share in (0, 0.2):
+        sheet = fitted(dm.DiffGen("0.1", 6, total_share=share), TABLE, SCHEMA).sheet()
+        told = " ".join(sheet["meaning"])
+        assert ("records_in_those_at_most_about" in sheet["counts"]) == ("though no record is there" in told) == (share == 0)
+        assert ("made to add up" in told) == (share > 0)
 
 
 def test_a_noisy_number_of_rows_below_zero_releases_no_row() -> None:
@@ -316,12 +367,12 @@ def test_a_second_fit_that_fails_leaves_the_first_release_whole(kind: str) -> No
     model: Any = first[kind]
     with opened(TABLE, SCHEMA, HUGE) as private:
         model.fit(private)
-        before = model.transform(TABLE), form_of(model.release()), model.sheet()
+        before = model.transform(TABLE), form_of(model.release()), undated(model.sheet())
         name, value = {"DiffGen": ("specialisations", 7), "ContingencyTable": ("bins", 5)}.get(kind, ("max_depth", 4))
         model.set_params(**{name: value})
         with pytest.raises(ConnectionError):
             model.fit(PrivateTable(Breaking(private._executor)))
-    assert (model.transform(TABLE), form_of(model.release()), model.sheet()) == before
+    assert (model.transform(TABLE), form_of(model.release()), undated(model.sheet())) == before
 
 
 def test_rows_that_cannot_be_fitted_say_so() -> None:

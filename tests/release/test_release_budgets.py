@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -450,6 +451,74 @@ def test_a_table_in_cells_is_refused_before_anything_is_spent(name: str) -> None
             ROOM[name]().fit(private.cells("colour"))
         assert str(private.remaining()) == "5"
         assert recorder.asked == []
+
+
+# -- noise in empty groups ---------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 1000), st.floats(1e-7, 20))
+def test_empty_groups_never_have_more_than_ten_million_records(threshold: int, epsilon: float) -> None:
+    paid = Epsilon.parse(f"{epsilon:.9f}")
+    most = counting.most_groups(threshold, paid)
+    assert 0 <= most <= 1_000_000
+    if most:
+        assert counting.GroupCounting(paid, threshold, most).phantom_records <= 10_000_000 * (1 + 1e-9)
+    if most < 1_000_000:
+        assert counting.GroupCounting(paid, threshold, most + 1).phantom_records > 10_000_000
+
+
+def test_at_a_small_epsilon_fewer_groups_are_made() -> None:
+    schema = schema_of()
+    coarse = fitted(dm.DiffGen("0.00001", 30), table_of(schema, 50, 1), schema).release()
+    assert coarse.counting is not None
+    assert coarse.counting.phantom_records <= 10_000_000
+    assert coarse.counting.possible < fitted(dm.DiffGen(1, 30), table_of(schema, 50, 1), schema).release().counting.possible  # type: ignore[union-attr]
+    with pytest.raises(dm.RequestError, match=r"combinations; with threshold 1 at most \d+ can be released"):
+        ContingencyTable("0.00001", threshold=1).plan(schema)
+
+
+# -- interrupted -------------------------------------------------------------------------------------------------------
+
+
+class Stopped(Recorder):
+    """Is interrupted once it has answered so many questions."""
+
+    def __init__(self, private: PrivateTable, after: int) -> None:
+        super().__init__(private._executor)
+        self._after = after
+
+    def answer(self, query: Query, *, key: str | None = None) -> Any:
+        if len(self.asked) == self._after:
+            raise KeyboardInterrupt
+        return super().answer(query, key=key)
+
+
+MANY_QUESTIONS = {name: made for name, made in ROOM.items() if name != "ContingencyTable"}
+
+
+@pytest.mark.parametrize("after", [1, 2, 5])
+@pytest.mark.parametrize("name", MANY_QUESTIONS)
+def test_a_fit_that_was_interrupted_goes_on_with_the_rest_of_its_budget(name: str, after: int) -> None:
+    schema = schema_of()
+    with opened(table_of(schema, 50, 1), schema, 1) as private:
+        with suppress(KeyboardInterrupt):  # some trees stop of themselves before
+            MANY_QUESTIONS[name]().fit(PrivateTable(Stopped(private, after)))
+        paid = 1 - private.remaining().fraction
+        assert paid > 0
+        model = MANY_QUESTIONS[name]().fit(private)
+        assert model.charged_.fraction <= 1 - paid
+
+
+def test_an_interrupted_fit_whose_rest_is_no_longer_there_is_refused_before_it_spends_more() -> None:
+    schema = schema_of()
+    with opened(table_of(schema, 50, 1), schema, 1) as private:
+        with pytest.raises(KeyboardInterrupt):
+            dm.DiffGen(1, 4).fit(PrivateTable(Stopped(private, 5)))
+        private.count(epsilon="0.1")
+        left = private.remaining()
+        with pytest.raises(dm.BudgetError, match=r"Cannot go on: the rest needs epsilon .* and .* remains\. Nothing was"):
+            dm.DiffGen(1, 4).fit(private)
+        assert private.remaining() == left
 
 
 # -- again, elsewhere, at the same time --------------------------------------------------------------------------------

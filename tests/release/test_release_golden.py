@@ -9,10 +9,10 @@ from mining_worlds import opened
 from release_worlds import HUGE, SCORES, TABLE_1A, Scripted, choosing, fitted, paper_schema, shown_groups
 
 import dpmine as dm
+from dpmine.cuts import Cut, NominalCut, NumericCut, evenly_cut, finest_cut, root_cut
 from dpmine.epsilon import Epsilon
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.counting import count_groups
-from dpmine.release.cuts import Cut, NominalCut, NumericCut, evenly_cut, finest_cut, root_cut
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.schema import Nominal, Numeric
 

@@ -19,14 +19,15 @@ from tiny import KINDS
 from tiny import SCHEMA as TINY
 
 import dpmine as dm
+from dpmine import cuts
+from dpmine.cuts import NominalCut, root_cut
 from dpmine.epsilon import UNITS, Epsilon
 from dpmine.kernel import door
 from dpmine.kernel.door import Kernel
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep
 from dpmine.queries import Query
-from dpmine.release import contingency, counting, cut_release, cuts, diffgen
+from dpmine.release import contingency, counting, cut_release, diffgen
 from dpmine.release.contingency import ContingencyTable
-from dpmine.release.cuts import NominalCut, root_cut
 from dpmine.release.diffgen import DiffGen, Specialising
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.release.released import ReleasedTable

@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from laws import ALARM, p_value
 from mining_worlds import Recorder, Replayer, Table, opened, recorded, schema_of, table_of
-from release_worlds import HUGE, Drawn, choosing, first_best, fitted, form_of
+from release_worlds import HUGE, Drawn, choosing, first_best, fitted, form_of, undated
 
 import dpmine as dm
 from dpmine.baselines import C45
 from dpmine.codes import Codes
+from dpmine.cuts import predictors, told_apart, value_name
 from dpmine.datasets import adult, adult_schema
 from dpmine.epsilon import UNITS, Epsilon
 from dpmine.mining.budget_plans import BudgetPlan
 from dpmine.postprocess.totals import with_total
 from dpmine.queries import ChooseSplit, Count, Histogram, Query
 from dpmine.release import tree_release
-from dpmine.release.cuts import predictors, told_apart, value_name
 from dpmine.release.released import ReleasedTable
 from dpmine.release.tree_release import COVER, OVERLAP, TreeRelease
 from dpmine.schema import Nominal, Numeric, Schema, TaxonomyNode, Unit
@@ -214,10 +214,14 @@ def test_without_noise_frequencies_are_the_true_marginals() -> None:
 
 @pytest.mark.parametrize("rows", [0, 300])
 def test_noise_strikes_out_no_value_of_an_attribute_that_the_tree_splits_by(rows: int) -> None:
-    """There a quarter of the noise's scale is added to what the noisy counts say, elsewhere nothing is."""
+    """There a quarter of the noise's scale is added to what the noisy counts say, elsewhere nothing is.
+
+    Seeds 3 and 13 make trees that do not split by `size`. That none of its 21 counts (14 rows each, noise of scale 47) is
+    struck out has a chance of 4e-5 in each of the two.
+    """
     table = {name: column[:rows] for name, column in TABLE.items()}
     struck_out = 0
-    for seed in range(6):
+    for seed in (*range(6), 13):
         with choosing(Drawn(seed)), recorded(table, SCHEMA, 1) as (private, recorder):
             model = dm.TreeRelease(1, max_depth=3).fit(private)
         each = model.frequency_budget(SCHEMA)
@@ -418,7 +422,7 @@ def releases_answers_alone(make: Callable[[], TreeRelease]) -> bool:
         and form_of(again.release()) == form_of(one.release())
         and again.rows(seed=3) == one.rows(seed=3)
         and again.transform(TABLE) == one.transform(TABLE)
-        and again.sheet() == one.sheet()
+        and undated(again.sheet()) == undated(one.sheet())
     )
 
 

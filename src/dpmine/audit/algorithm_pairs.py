@@ -14,6 +14,7 @@ import numpy as np
 
 from dpmine.audit.laws import Buckets
 from dpmine.audit.pairs import AuditPair, Outcome, Row
+from dpmine.cuts import CutValue
 from dpmine.expressions import AttributeKey
 from dpmine.mining import evaluation
 from dpmine.mining.clustering.dplloyd import DPLloyd
@@ -29,7 +30,6 @@ from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.sulq_id3 import SulqID3
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.counting import AUTO
-from dpmine.release.cuts import CutValue
 from dpmine.release.diffgen import DiffGen
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.release.paid_check import buy_check

@@ -7,7 +7,6 @@ true rows, and the groups show true counts.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -27,8 +26,8 @@ from dpmine.baselines.greedy import (
     minus_entropy,
 )
 from dpmine.codes import Codes, smallest_type
+from dpmine.cuts import Cut, NominalCut, NumericCut, children_of, taxonomy_of
 from dpmine.errors import RequestError
-from dpmine.expressions import Bins, Group, Groups, Key
 from dpmine.schema import MOST_ROWS, Nominal, Numeric, Schema, Single, TaxonomyNode
 from dpmine.tree_models import encode_rows, labels_of
 
@@ -85,13 +84,13 @@ class Partition:
     """A node of the tree of partitions; a leaf holds the numbers of its rows, which are all generalised to `values`."""
 
     rows: Places
-    values: tuple[CutValue, ...]
+    values: tuple[LinkedValue, ...]
     counts: Counts
     children: list[Partition] = field(default_factory=list)
 
 
 @dataclass(eq=False)
-class CutValue:
+class LinkedValue:
     """A value v of a cut: a node of a taxonomy or an interval of grid points, with all that its score needs.
 
     attribute  the number of its attribute
@@ -149,19 +148,19 @@ class LinkTree:
         self._next = np.zeros((len(self._columns), len(classes)), dtype=np.intp)
         everyone = np.arange(len(classes), dtype=np.intp)
         roots = [
-            self._value(number, np.arange(attribute.size, dtype=np.intp), root_of(attribute), everyone)
+            self._value(number, np.arange(attribute.size, dtype=np.intp), _root_of(attribute), everyone)
             for number, attribute in enumerate(layout.attributes)
         ]
         self.cuts = [[root] for root in roots]
         self.smallest = NO_GROUP
         self.root = self._leaf(everyone, tuple(roots))
 
-    def specialise(self, value: CutValue) -> tuple[CutValue, ...]:
+    def specialise(self, value: LinkedValue) -> tuple[LinkedValue, ...]:
         """v -> child(v): split the leaves on Link_v, and put the children in the place of v in its cut."""
         number = value.attribute
         leaves = list(value.link)
         pieces = [self._split(leaf.rows, value) for leaf in leaves]
-        nodes = value.node.children if value.node is not None else (None,) * len(value.parts)
+        nodes = children_of(value.node) if value.node is not None else (None,) * len(value.parts)
         nobody = np.zeros(0, dtype=np.intp)
         children = tuple(
             self._value(number, codes, node, np.concatenate([nobody, *(piece[branch] for piece in pieces)]))
@@ -188,23 +187,24 @@ class LinkTree:
                 yield partition
             waiting += partition.children
 
-    def smallest_after(self, value: CutValue) -> int:
+    def smallest_after(self, value: LinkedValue) -> int:
         """The rows of the smallest group once v is specialised."""
         return min(self.smallest, value.smallest)
 
-    def _split(self, rows: Places, value: CutValue) -> list[Places]:
+    def _split(self, rows: Places, value: LinkedValue) -> list[Places]:
         """The rows of one leaf on Link_v, by the children of v."""
         branches = self._next[value.attribute, rows] - self._starts[value.attribute]
         return [rows[branches == branch] for branch in range(len(value.parts))]
 
-    def _value(self, number: int, codes: Places, node: TaxonomyNode | None, rows: Places) -> CutValue:
+    def _value(self, number: int, codes: Places, node: TaxonomyNode | None, rows: Places) -> LinkedValue:
         """A new value of a cut, from a scan of its rows D_v."""
         attribute, column, classes = self._layout.attributes[number], self._columns[number][rows], self._layout.classes
         cells = np.bincount(column * classes + self._classes[rows], minlength=attribute.size * classes)
         counts = cells.reshape(attribute.size, classes)
         if node is not None:
             assert isinstance(attribute, Nominal)
-            parts = tuple(_codes_under(child, attribute) for child in node.children)
+            children = children_of(node)
+            parts = tuple(_codes_under(child, attribute) for child in children) if len(children) > 1 else ()
         elif len(codes) > 1:
             cut = self._cut(self._measure, counts[codes])
             parts = (codes[:cut], codes[cut:])
@@ -215,9 +215,9 @@ class LinkTree:
             goes_to[part] += branch
         self._next[number, rows] = goes_to[column]
         score = float(self._measure(np.stack([counts[part].sum(axis=0) for part in parts]))) if parts else 0.0
-        return CutValue(number, codes, node, parts, score, alike=bool(np.count_nonzero(counts.sum(axis=1)) <= 1))
+        return LinkedValue(number, codes, node, parts, score, alike=bool(np.count_nonzero(counts.sum(axis=1)) <= 1))
 
-    def _leaf(self, rows: Places, values: tuple[CutValue, ...]) -> Partition:
+    def _leaf(self, rows: Places, values: tuple[LinkedValue, ...]) -> Partition:
         """A new leaf, put on the links of its values."""
         leaf = Partition(rows, values, np.bincount(self._classes[rows], minlength=self._layout.classes))
         if len(rows):
@@ -231,12 +231,9 @@ class LinkTree:
         return leaf
 
 
-def root_of(attribute: Single) -> TaxonomyNode | None:
-    """The top of an attribute's taxonomy; without one, all categories below 'any'. None where it is an interval."""
-    if isinstance(attribute, Numeric):
-        return None
-    categories = tuple(TaxonomyNode(category) for category in attribute.categories)
-    return attribute.taxonomy or (TaxonomyNode("any", categories) if len(categories) > 1 else categories[0])
+def _root_of(attribute: Single) -> TaxonomyNode | None:
+    """The top of an attribute's taxonomy; None where it is an interval."""
+    return None if isinstance(attribute, Numeric) else taxonomy_of(attribute)
 
 
 def _codes_under(node: TaxonomyNode, attribute: Nominal) -> Places:
@@ -245,34 +242,15 @@ def _codes_under(node: TaxonomyNode, attribute: Nominal) -> Places:
 
 def _most_children(attribute: Single) -> int:
     """The most children that any value of an attribute has; at least 1, where the rows of values without children go."""
-    root = root_of(attribute)
-    return 2 if root is None else max(1, *(len(node.children) for node in root.nodes()))
+    root = _root_of(attribute)
+    return 2 if root is None else max(1, *(len(children_of(node)) for node in root.nodes()))
 
 
-# -- cuts as keys ------------------------------------------------------------------------------------------------------
-
-
-def key_of_cut(attribute: Single, cut: list[CutValue]) -> Key | None:
-    """The key whose labels are the values of a cut, from left to right. None for an attribute that is still at its root."""
+def _cut_of(attribute: Single, values: list[LinkedValue]) -> Cut:
+    """What is left of values once the rows behind them are forgotten."""
     if isinstance(attribute, Numeric):
-        return Bins(attribute.name, tuple(attribute.label(int(value.codes[0])) for value in cut[1:])) if cut[1:] else None
-    nodes = [value.node for value in cut if value.node is not None]
-    if nodes == [root_of(attribute)]:
-        return None
-    seen = Counter(node.name for node in nodes)
-    # A taxonomy may use a name in two branches, and the labels of a key must differ.
-    names = [node.name if seen[node.name] == 1 else f"{node.name} ({', '.join(node.leaves())})" for node in nodes]
-    # The last value is the rest: a rest beside all values would be a label that no row can have.
-    named = [Group(name, node.leaves()) for name, node in zip(names[:-1], nodes[:-1], strict=True)]
-    return Groups(attribute.name, tuple(named), rest=names[-1])
-
-
-def labels_of_cut(attribute: Single, key: Key | None, schema: Schema) -> tuple[str, ...]:
-    """The labels of a cut: those of its key; at the root the name of the root, or the whole interval."""
-    if key is not None:
-        return key.labels(schema)
-    root = root_of(attribute)
-    return (root.name if root is not None else f"{attribute.label(0)} to {attribute.label(attribute.size - 1)}",)
+        return NumericCut(attribute, tuple(int(value.codes[0]) for value in values), (None,) * len(values))
+    return NominalCut(attribute, tuple(value.node for value in values if value.node is not None))
 
 
 # -- the algorithm -----------------------------------------------------------------------------------------------------
@@ -311,13 +289,13 @@ class TDS:
     `specialisations=None` goes on until no value is valid, also where nothing is gained for the class. It leaves values
     whole whose rows are all alike: to specialise them would change no group, only cut empty intervals down to single points.
 
-    cuts_      for each attribute the key of its cut; None where it is still at its root
+    cuts_      for each attribute its cut
     groups_    the groups that have rows, in the order of their labels
     steps_     the specialisations made
     schema_    the schema it was fitted by
     """
 
-    cuts_: dict[str, Key | None]
+    cuts_: dict[str, Cut]
     groups_: list[GeneralisedGroup]
     steps_: list[Specialisation]
     schema_: Schema
@@ -357,13 +335,13 @@ class TDS:
             steps.append(Specialisation(name, place, score, tree.smallest - tree.smallest_after(value)))
             tree.specialise(value)
         pairs = list(zip(layout.attributes, tree.cuts, strict=True))
-        self.cuts_ = {attribute.name: key_of_cut(attribute, cut) for attribute, cut in pairs}
+        self.cuts_ = {attribute.name: _cut_of(attribute, cut) for attribute, cut in pairs}
         self.steps_ = steps
         self.schema_ = schema
         self.groups_ = self._groups(tree)
         return self
 
-    def _best(self, tree: LinkTree) -> tuple[CutValue, float] | None:
+    def _best(self, tree: LinkTree) -> tuple[LinkedValue, float] | None:
         """The valid candidate of the best score, and the score."""
         values = [value for cut in tree.cuts for value in cut if value.parts and tree.smallest_after(value) >= self.k]
         candidates = [value for value in values if self.specialisations is not None or not value.alike]
@@ -391,17 +369,18 @@ class TDS:
 
     def transform_codes(self, rows: Mapping[str, Codes]) -> dict[str, Codes]:
         """Encoded rows generalised: for each attribute the number of each row's label among those of `cut_texts`."""
-        texts = self.cut_texts()
         return {
             name: np.zeros(len(rows[name]), dtype=np.uint8)
-            if key is None
-            else labels_of(key, rows, self.schema_).astype(smallest_type(len(texts[name])))
-            for name, key in self.cuts_.items()
+            if (key := cut.key()) is None
+            else labels_of(key, rows, self.schema_).astype(smallest_type(len(cut)))
+            for name, cut in self._fitted_cuts().items()
         }
 
     def cut_texts(self) -> dict[str, tuple[str, ...]]:
         """For each attribute the labels of its cut, from left to right."""
+        return {name: tuple(value.name for value in cut.values()) for name, cut in self._fitted_cuts().items()}
+
+    def _fitted_cuts(self) -> dict[str, Cut]:
         if not hasattr(self, "cuts_"):
             raise RequestError("These cuts have not been fitted. Call 'fit' first.")
-        schema = self.schema_
-        return {name: labels_of_cut(schema.single(name), key, schema) for name, key in self.cuts_.items()}
+        return self.cuts_

@@ -140,7 +140,7 @@ def _add_algorithm(name: str, module: str, estimator: str, summary: str) -> None
 
         with one_sentence_errors():
             facts = Schema.load(schema)
-            given = {"specialisations": specialisations, "score": score} | _named(settings or [])
+            given = _given({"specialisations": specialisations, "score": score}, _named(settings or []))
             chosen = _estimator(name, getattr(import_module(module), estimator), epsilon, given)
             if check_epsilon is not None and report is None:
                 raise RequestError("--check-epsilon buys numbers for the public page: name that page with --report.")
@@ -151,6 +151,7 @@ def _add_algorithm(name: str, module: str, estimator: str, summary: str) -> None
             files.check(facts, [file, schema, *_ledger_files(ledger_path(file, facts, ledger))], force=force)
             with closing(open_data(file, schema, ledger, version, engine)) as data:
                 private = data.private(analyst)
+                _warn_of_draft(order)
                 if plan:
                     _show_plan(order, private, as_json)
                 else:
@@ -190,6 +191,15 @@ def _named(settings: Sequence[str]) -> dict[str, str]:
     if wrong is not None:
         raise RequestError(f"--set needs NAME=VALUE, such as threshold=auto. Got {wrong!r} instead.")
     return {name.strip(): text.strip() for name, _, text in pairs}
+
+
+def _given(options: dict[str, str | None], settings: dict[str, str]) -> dict[str, str | None]:
+    from dpmine.errors import RequestError
+
+    twice = next((name for name in settings if options.get(name) is not None), None)
+    if twice is not None:
+        raise RequestError(f"{twice!r} is given twice: by --{twice} and by --set.")
+    return options | settings
 
 
 def _estimator(
@@ -312,25 +322,26 @@ def _json_text(form: Any) -> str:
 
 
 def _tell(order: _Order, sheet: dict[str, Any], charged: Epsilon, remaining: Epsilon, check: PaidCheck | None) -> None:
-    from dpmine.report.words import and_more
+    from dpmine.report.words import and_more, many
 
     width = max(map(len, sheet["attributes"]))
     for name, form in sheet["attributes"].items():
         values = [value["name"] for value in form["values"]]
         out.print(escaped(f"{name.ljust(width)}  {and_more(values, 8)}"))
     counts = sheet["counts"]
-    out.print(f"\n{sheet['records']:,} records in {sheet['groups']:,} groups. Counts are noisy.")
+    out.print(f"\n{many(sheet['records'], 'record')} in {many(sheet['groups'], 'group')}. Counts are noisy.")
+    if sheet["records_written"] < sheet["records"]:
+        out.print(f"Of these {sheet['records_written']:,} are written, each standing for as many as any other.")
     if "off_by_at_most_in_95_percent" in counts:
         within = counts["off_by_at_most_in_95_percent"]
         out.print(f"Of all counts of a group's records, shown or not, 95 % are within {within:,} of the truth.")
     phantom = counts.get("records_in_those_at_most_about", 0)
-    if phantom > MANY_PHANTOMS * sheet["records"] and not sheet["parameters"].get("total_share"):
+    if phantom > MANY_PHANTOMS * sheet["records"]:
+        adding_up = ", counts made to add up (--set total_share=0.02)" if "total_share" in sheet["parameters"] else ""
         out.print(
             f"Beware: up to about {phantom:,.0f} records may be noise alone, in groups that are empty. Fewer groups, a "
-            "higher threshold or counts made to add up help (--set NAME=VALUE), at a new charge; so does release tree."
+            f"higher threshold (--set threshold=auto){adding_up} or `release tree` help, at a new charge."
         )
-    if sheet["schema_drafted"]:
-        out.print("Beware: the schema was drafted from the rows. Review it, delete 'drafted = true', and release anew.")
     if check is not None:
         value, low, high = check.judgement.accuracy
         out.print(
@@ -341,6 +352,15 @@ def _tell(order: _Order, sheet: dict[str, Any], charged: Epsilon, remaining: Eps
     else:
         out.print(f"Nothing was charged: the same was bought before and is the same again. Epsilon {remaining} remains.")
     out.print(f"Written: {', '.join(escaped(str(path)) for path in order.files.wanted().values())}")
+
+
+def _warn_of_draft(order: _Order) -> None:
+    """Before anything is spent."""
+    if order.schema.drafted:
+        err.print(
+            "[bold yellow]Warning:[/] The schema was drafted from the rows, which no epsilon covers. Review it by public "
+            "knowledge and delete 'drafted = true' before you publish."
+        )
 
 
 def _warn_owner(order: _Order) -> None:

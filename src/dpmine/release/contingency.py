@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpmine.cuts import Cut, combinations, evenly_cut, finest_cut, predictors
 from dpmine.errors import RequestError
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.progress import Progress
 from dpmine.release.counting import AUTO, at_least, check_attributes, check_threshold, count_groups, most_groups
 from dpmine.release.cut_release import CutRelease
-from dpmine.release.cuts import Cut, combinations, evenly_cut, finest_cut, predictors
 from dpmine.release.released import ReleasedTable
 from dpmine.schema import MOST_GRID_POINTS, Numeric, Schema
 from dpmine.tables import PrivateTable
@@ -44,14 +44,14 @@ class ContingencyTable(CutRelease):
             check_number("threshold", self.threshold, 1, 1_000_000_000, whole=True)
         cuts = self._cuts(facts)
         check_attributes(cuts)
-        cells = combinations(cuts, len(facts.class_labels))
-        if cells > most_groups(self.threshold):
+        cells, budget = combinations(cuts, len(facts.class_labels)), self.row_budget(facts)
+        most = most_groups(self.threshold, budget)
+        if cells > most:
             advice = "Use fewer bins" if self.threshold == AUTO else "Use threshold='auto', or fewer bins"
             raise RequestError(
-                f"This table has {cells} combinations; with threshold {self.threshold!r} at most "
-                f"{most_groups(self.threshold)} can be released. {advice}."
+                f"This table has {cells} combinations; with threshold {self.threshold!r} at most {most} "
+                f"can be released. {advice}."
             )
-        budget = self.row_budget(facts)
         check_threshold(self.threshold, budget)
         lowest = at_least(self.threshold, cells, budget)
         expect = f"{off_by(budget)}; shown from {lowest} on"

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.codes import Codes
+from dpmine.cuts import Cut, combinations
 from dpmine.epsilon import Epsilon
 from dpmine.errors import EpsilonError, RequestError
 from dpmine.expressions import AttributeKey
 from dpmine.queries import FEW_PHANTOMS, MOST_SPARSE_KEYS, threshold_for
-from dpmine.release.cuts import Cut, combinations
 from dpmine.release.released import GroupCounting
 from dpmine.schema import MOST_ROWS
 from dpmine.tables import PrivateTable
 
 AUTO = "auto"
 MOST_GROUPS = 1_000_000  # with the published threshold of 1: noise lifts up to half of the empty ones over it
+MOST_PHANTOM_RECORDS = 10_000_000
 MOST_GROUPS_AUTO = 2**59  # with a threshold that follows from how many empty groups may show up
 MOST_CUT_ATTRIBUTES = MOST_SPARSE_KEYS - 1  # beside the class
 
 Integers = NDArray[np.int64]
 
 
-def most_groups(threshold: int | str) -> int:
-    """How many groups, empty or not and by class, may be counted under a threshold."""
-    return MOST_GROUPS_AUTO if threshold == AUTO else MOST_GROUPS
+def most_groups(threshold: int | str, epsilon: Epsilon) -> int:
+    """How many groups, empty or not and by class, may be counted under a threshold: a given one lets many empty ones pass.
+
+    All empty, they would have at most ten million records, whatever epsilon their counts get.
+    """
+    if threshold == AUTO:
+        return MOST_GROUPS_AUTO
+    in_all = GroupCounting(epsilon, int(threshold), MOST_GROUPS).phantom_records if epsilon.units else math.inf
+    return int(MOST_GROUPS * min(MOST_PHANTOM_RECORDS / max(in_all, 1), 1))
 
 
 def at_least(threshold: int | str, groups: int, epsilon: Epsilon) -> int:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.codes import Codes
+from dpmine.cuts import Cut
 from dpmine.release.counting import groups_of
-from dpmine.release.cuts import Cut
 from dpmine.release.estimator import ReleaseEstimator
 
 

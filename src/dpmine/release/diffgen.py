@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.cuts import Cut, NumericCut, combinations, cut_nodes, predictors, root_cut
 from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.expressions import Bins
@@ -34,9 +35,8 @@ from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.postprocess.totals import with_total
 from dpmine.progress import Progress
 from dpmine.queries import MOST_CANDIDATES, MOST_COUNTS, MOST_KEYS, Divide, Splits, Thresholds
-from dpmine.release.counting import AUTO, MOST_CUT_ATTRIBUTES, check_threshold, count_groups, most_groups
+from dpmine.release.counting import AUTO, MOST_CUT_ATTRIBUTES, MOST_GROUPS_AUTO, check_threshold, count_groups, most_groups
 from dpmine.release.cut_release import CutRelease
-from dpmine.release.cuts import Cut, NumericCut, combinations, cut_nodes, predictors, root_cut
 from dpmine.release.released import ReleasedTable
 from dpmine.results import ChosenSplit
 from dpmine.schema import Numeric, Schema
@@ -112,16 +112,16 @@ class DiffGen(CutRelease):
         total = part_of(budget, Fraction(str(self.total_share)))
         frequencies = part_of(budget, Fraction(str(self.frequency_share)) / len(attributes))
         left = Epsilon(budget.units - total.units - frequencies.units * len(attributes))
-        most = most_groups(self.threshold)
         if self.specialisations == AUTO:
             worth = max(rows, 0) * float(left) / 2 / GROUP_NOISE
             rounds = min(max(round(log2(max(worth, 1))), FEWEST_AUTO), MOST_AUTO)
-            most = min(max(round(worth), 2**FEWEST_AUTO), most)
+            worth_it = max(round(worth), 2**FEWEST_AUTO)
         else:
-            rounds = int(self.specialisations)
+            rounds, worth_it = int(self.specialisations), MOST_GROUPS_AUTO
         choices = self.choices(schema, rounds)
         choice = part_of(left, 2 * choices)
         counts = Epsilon(left.units - choice.units * choices)
+        most = min(worth_it, most_groups(self.threshold, counts))
         return DiffGenBudget(rounds, most, total, frequencies, choice, counts)
 
     def choices(self, schema: Schema, rounds: int) -> int:

@@ -15,7 +15,7 @@ from dpmine.report.release_page import SelfTest
 
 LEARNER = "a tree of depth 6"
 DEPTH = 6  # two-way splits: at most 127 nodes, which is always small enough to ask the private table about
-MOST_RECORDS = 100_000  # that a learner is given: more would not teach it more
+MOST_LESSONS = 100_000  # records that a learner is given: more would not teach it more
 TEST_SHARE = 3  # one of so many rows is tried, the others teach
 
 Codes = NDArray[np.int64]
@@ -24,7 +24,7 @@ Codes = NDArray[np.int64]
 def records_of(released: ReleasedTable, seed: int) -> tuple[dict[str, Codes], Codes]:
     """Released records drawn into the raw domains, and their classes; the same for the same seed."""
     codes, classes = released.raw_codes(seed)
-    return {name: column[:MOST_RECORDS] for name, column in codes.items()}, classes[:MOST_RECORDS]
+    return {name: column[:MOST_LESSONS] for name, column in codes.items()}, classes[:MOST_LESSONS]
 
 
 def learned_tree(released: ReleasedTable, seed: int) -> ReferenceTree:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from dpmine.baselines import C45, GreedyTree
+from dpmine.public_random import public_generator
 from dpmine.release.bars import axes_of
 from dpmine.release.learning import (
     DEPTH,
     LEARNER,
-    MOST_RECORDS,
+    MOST_LESSONS,
     accuracy_of,
     majority_of,
     of_part,
@@ -37,12 +38,13 @@ def owner_view(table: Any, released: ReleasedTable, seed: int) -> OwnerView:
     classes = rows.pop(released.target)
     tested = test_part(count, seed)
     test_rows, test_classes = of_part(rows, tested), classes[tested]
-    true_rows = {name: column[:MOST_RECORDS] for name, column in of_part(rows, ~tested).items()}
-    true_classes = classes[~tested][:MOST_RECORDS]
+    # In a random order: files are sorted often, and their first rows alike.
+    lessons = public_generator(seed).permutation(np.flatnonzero(~tested))[:MOST_LESSONS]
+    true_rows, true_classes = {name: column[lessons] for name, column in rows.items()}, classes[lessons]
     utility = []
     for name, learner in (("C4.5", C45), (LEARNER, lambda: GreedyTree(max_depth=DEPTH))):
         from_rows = taught(learner(), true_rows, true_classes, released)
         from_release = taught(learner(), *records_of(released, seed), released)
         accuracies = (accuracy_of(tree, test_rows, test_classes) for tree in (from_rows, from_release))
         utility.append(TrueUtility(name, *accuracies))
-    return OwnerView(bars, tuple(utility), majority_of(test_classes), len(test_classes))
+    return OwnerView(bars, tuple(utility), majority_of(test_classes), len(lessons), len(test_classes))

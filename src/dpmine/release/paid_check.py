@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dpmine.cuts import predictors
 from dpmine.epsilon import Epsilon
 from dpmine.intervals import noise_half_width, noise_scale
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by
 from dpmine.mining.evaluation import CONFIDENCE, evaluate
 from dpmine.model_keys import Predicted, ScoreLeaf
 from dpmine.release.bars import axes_of
-from dpmine.release.cuts import predictors
 from dpmine.release.learning import LEARNER, learned_tree
 from dpmine.release.released import ReleasedTable
 from dpmine.report.release_page import NoisyBars, NoisyJudgement, PaidCheck

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.cuts import CutValue
 from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
 from dpmine.intervals import noise_deviation, noise_half_width, noise_scale
 from dpmine.public_random import PublicGenerator, public_generator
 from dpmine.queries import phantoms
-from dpmine.release.cuts import CutValue
 from dpmine.schema import Attribute, Nominal, Numeric, Schema, Unit
 
 Columns = dict[str, list[Any]]
-MOST_RECORDS = 20_000_000
+MOST_ROWS_WRITTEN = 20_000_000
 Weights = NDArray[np.float64]
 
 
@@ -63,7 +62,7 @@ class GroupCounting:
         return self.phantoms * ((self.at_least or 0) + 1 / math.expm1(min(float(self.epsilon), 700)))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReleasedTable:
     """Groups of records that agree on every generalised value, with the noisy number of records of each class.
 
@@ -88,6 +87,21 @@ class ReleasedTable:
     def __len__(self) -> int:
         """The number of records."""
         return int(self.counts.sum())
+
+    @property
+    def rows_written(self) -> int:
+        """How many of the records `rows` and `raw_rows` have: all, up to 20 million."""
+        return min(len(self), MOST_ROWS_WRITTEN)
+
+    def __repr__(self) -> str:
+        """Its values, attribute by attribute."""
+        width = max(map(len, self.values), default=0)
+        lines = [f"{name.ljust(width)}  {', '.join(texts)}" for name, texts in self.value_names().items()]
+        return "\n".join([f"{len(self):,} records in {len(self.groups):,} groups", *lines])
+
+    def value_names(self) -> dict[str, tuple[str, ...]]:
+        """For each attribute the names of its generalised values: its cut, in readable form."""
+        return {name: tuple(value.name for value in values) for name, values in self.values.items()}
 
     @property
     def target(self) -> str:
@@ -145,14 +159,12 @@ class ReleasedTable:
         return self._with_class(columns, label)
 
     def _repeated(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The group and the class of each record."""
-        if len(self) > MOST_RECORDS:
-            raise RequestError(
-                f"This release has {len(self)} records, most of them noise; at most {MOST_RECORDS} are written out. Its "
-                "groups and counts are in release(), which is free to ask for again."
-            )
+        """The group and the class of each record; of more than can be written, so many as stand for all in proportion."""
         classes = len(self.schema.class_labels)
-        cell = np.repeat(np.arange(self.counts.size), self.counts.ravel())
+        ends = np.cumsum(self.counts.ravel())
+        if len(self) > self.rows_written:
+            ends = np.floor(ends / ends[-1] * self.rows_written).astype(np.int64)
+        cell = np.repeat(np.arange(self.counts.size), np.diff(ends, prepend=0))
         return cell // classes, cell % classes
 
     def _with_class(self, columns: Columns, label: NDArray[np.int64]) -> Columns:

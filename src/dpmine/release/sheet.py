@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from dpmine.cuts import CutValue
 from dpmine.epsilon import Epsilon
 from dpmine.mining.budget_plans import BudgetPlan
-from dpmine.release.cuts import CutValue
 from dpmine.release.released import GroupCounting, ReleasedTable, plain_values
-from dpmine.schema import Numeric, Schema, Single
+from dpmine.schema import ItemList, Numeric, Schema, Single
 
 FORMAT = "dpmine-release"
 FORMAT_VERSION = 1
@@ -55,6 +55,7 @@ def release_sheet(
         },
         "rows": "drawn back into the raw domains" if raw else "generalised",
         "records": len(released),
+        "records_written": released.rows_written,
         "class": {"name": released.target, "values": list(schema.class_labels)},
         "attributes": {
             name: _attribute_form(schema.single(name), values) for name, values in sorted_by(schema, released.values)
@@ -94,11 +95,13 @@ def _meaning(released: ReleasedTable, parameters: Mapping[str, Any], plan: Budge
         "count.",
         *([] if released.counting is None else _counting_words(released.counting)),
     ]
-    if released.counting is not None and released.counting.adjusted:
+    if released.rows_written < len(released):
         sentences.append(
-            "The counts were then made to add up and to be no less than 0: shown counts differ from the noisy ones that are "
-            "described above."
+            f"Of {len(released):,} records {released.rows_written:,} are written, each standing for as many as any other."
         )
+    left_out = [attribute.name for attribute in schema.attributes if isinstance(attribute, ItemList)]
+    if left_out:
+        sentences.append(f"Lists are not released: {', '.join(left_out)}.")
     sentences += released.notes
     if raw:
         how = "as often as noisy one-attribute counts say" if released.weights else "each as likely as the other"
@@ -125,6 +128,8 @@ def _counting_form(counting: GroupCounting) -> dict[str, Any]:
     }
     if counting.at_least is None:
         return form
+    if counting.adjusted:  # records by noise alone were taken away again, nobody knows where
+        return form | {"threshold": counting.at_least}
     return form | {
         "threshold": counting.at_least,
         "empty_but_shown_at_most_about": _rounded(counting.phantoms),
@@ -138,14 +143,22 @@ def _counting_words(counting: GroupCounting) -> list[str]:
         f"or not, 95 % are within {counting.half_width:,} of the true one. Sums over many groups carry the noise of each."
     ]
     if counting.at_least is not None:
-        sentences += [
+        sentences.append(
             f"Noisy counts below {counting.at_least:,} were left out: a group that is missing has few records, not always "
             "none. Those shown were picked for being large: small ones are too high on average, and near the threshold many "
-            "are noise alone, so that 95 % does not hold among them.",
+            "are noise alone, so that 95 % does not hold among them."
+        )
+    if counting.adjusted:
+        sentences.append(
+            "The counts were then made to add up and to be no less than 0: shown counts differ from the noisy ones that are "
+            "described above, and some of them may belong to groups without records."
+        )
+    elif counting.at_least is not None:
+        sentences.append(
             f"Groups without records get noise too. Of the {counting.possible:,} counts that were possible, up to about "
             f"{_rounded(counting.phantoms):,.0f} may be shown though no record is there, and these would hold about "
-            f"{_rounded(counting.phantom_records):,.0f} of the table's records.",
-        ]
+            f"{_rounded(counting.phantom_records):,.0f} of the table's records."
+        )
     return sentences
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.codes import Codes
+from dpmine.cuts import CutValue, predictors, told_apart, value_name
 from dpmine.epsilon import Epsilon
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
@@ -30,7 +31,6 @@ from dpmine.mining.trees.classifier import AUTO, TreeClassifier
 from dpmine.mining.trees.growing import Growth, Sprout
 from dpmine.postprocess.totals import whole_with_total, with_total
 from dpmine.progress import Progress
-from dpmine.release.cuts import CutValue, predictors, told_apart, value_name
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.release.released import GroupCounting, ReleasedTable, Weights
 from dpmine.schema import Schema
