@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 from small_experiments import small
 
+from dpmine.reproduce.claims import AGREES, DISAGREES, UNDECIDED, within
 from dpmine.reproduce.friedman import friedman_experiments
 from dpmine.reproduce.frontier import beats, is_as_good
 from dpmine.reproduce.harness import Outcome, Published, grid
@@ -141,3 +142,18 @@ def test_the_experiments_are_those_of_the_paper() -> None:
         assert len({str(sorted(point.items())) for point in experiment.points}) == len(experiment.points)
         assert set(experiment.algorithms) <= set(experiment.picture.styles)
     assert grid(a=(1, 2), b=(3,)) == ({"a": 1, "b": 3}, {"a": 2, "b": 3})
+
+
+@pytest.mark.parametrize(
+    ("deviation", "error", "verdict"),
+    [
+        (0.9, 0.0, AGREES),
+        (-1.0, 5.0, AGREES),
+        (1.1, 0.0, DISAGREES),
+        (-1.1, 0.1, UNDECIDED),
+        (1.3, 0.1, DISAGREES),
+        (50, math.inf, UNDECIDED),
+    ],
+)
+def test_a_number_off_by_less_than_its_error_is_not_said_to_disagree(deviation: float, error: float, verdict: str) -> None:
+    assert within(deviation, 1.0, error) == verdict

@@ -21,7 +21,11 @@ def audit(
     full: Annotated[bool, typer.Option("--full", help="40 times the runs, in under 90 minutes on two cores.")] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", help="Only pairs and mutants with this in their name. May be given again.", metavar="NAME"),
+        typer.Option(
+            "--only",
+            help="Only the pair or mutant of this name, or all with this in their names. May be given again.",
+            metavar="NAME",
+        ),
     ] = None,
     folder: Annotated[
         Path | None,

@@ -65,6 +65,13 @@ def mean_of(outcome: Outcome, algorithm: str, point: Point) -> float:
     return float(np.mean(numbers)) if numbers else float("nan")
 
 
+def error_of(outcome: Outcome, algorithm: str, point: Point) -> float:
+    """The standard error of that mean; infinite where there is one run, which says nothing about others."""
+    measure = outcome.experiment.picture.measure
+    numbers = [record.measures[measure] for record in outcome.runs(algorithm, point)]
+    return float(np.std(numbers, ddof=1) / np.sqrt(len(numbers))) if len(numbers) > 1 else float("inf")
+
+
 @dataclass(frozen=True)
 class Difference:
     """First minus second over paired runs, and the probability of a difference as large by chance."""
@@ -85,9 +92,11 @@ class Difference:
         return f"{self.mean:+.2f} (p = {self.p_value:.2g})"
 
 
-def within(deviation: float, most: float) -> str:
-    """The verdict on a number that is printed roughly."""
-    return AGREES if abs(deviation) <= most else DISAGREES
+def within(deviation: float, most: float, error: float = 0.0) -> str:
+    """The verdict on a number that is printed roughly, and that was measured with a standard error."""
+    if abs(deviation) <= most:
+        return AGREES
+    return DISAGREES if abs(deviation) > most + 2 * error else UNDECIDED
 
 
 def all_above(differences: Sequence[Difference]) -> str:
