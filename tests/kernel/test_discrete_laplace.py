@@ -55,14 +55,18 @@ def remainder_misfit(sampler: Sampler, scale: Fraction, modulus: int) -> float:
 
 
 def dependence(sampler: Sampler, scale: Fraction) -> float:
-    """Draws of one call (halves, also back to front, and neighbours) and of two calls: pairs must have the product law."""
+    """Draws of one call (halves, also back to front, and neighbours) and of two calls: pairs must have the product law.
+
+    No draw is in two pairs of one check: overlapping pairs would count each value twice, which is no chi-square law.
+    """
     edges = [edge for place, edge in enumerate(laplace_edges(scale)) if place % 20 == 10]
     law = np.array(laplace_law(scale, edges))
     product = np.outer(law, law).ravel()
     one, two = sampler(scale, 200_000), sampler(scale, 200_000)
     p_values = []
     halves = one[:100_000], one[100_000:]
-    for left, right in (halves, (halves[0], halves[1][::-1]), (one, two), (one[:-1], one[1:])):
+    neighbours = (one[0::2], one[1::2]), (one[1:-1:2], one[2::2])
+    for left, right in (halves, (halves[0], halves[1][::-1]), (one, two), *neighbours):
         place = np.searchsorted(edges, left) * law.size + np.searchsorted(edges, right)
         p_values.append(p_value(np.bincount(place, minlength=law.size**2), product))
     return min(p_values)

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
 
 import dpmine as dm
+from dpmine import renewal as renewal_module
 from dpmine.epsilon import Epsilon
+from dpmine.kernel import ledger as ledger_module
 from dpmine.renewal import Renewal
 
 SCHEMA = dm.Schema("visits", (dm.Nominal("ward", ("north", "south"), "north"),), 100)
 ROWS = {"ward": ["north", "south", "south"]}
-TODAY = datetime.now(UTC).date()
+TODAY = date(2026, 3, 14)
+
+
+class Noon(datetime):
+    """A clock that stands still, so that no midnight comes between two looks at it."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Noon:
+        return cls(TODAY.year, TODAY.month, TODAY.day, 12, tzinfo=tz)
+
+
+@pytest.fixture(autouse=True)
+def _noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (renewal_module, ledger_module):
+        monkeypatch.setattr(module, "datetime", Noon)
 
 
 def open_visits(path: Path, **more: object) -> dm.DataSet:
@@ -71,7 +87,7 @@ def test_a_policy_that_makes_no_sense_is_refused(days: int, epsilon: object) -> 
 
 
 @pytest.mark.parametrize(
-    "parts", [(10**9, 30.5, TODAY), (10**9, True, TODAY), (10**20, 30, TODAY), (10**9, 30, datetime.now(UTC))]
+    "parts", [(10**9, 30.5, TODAY), (10**9, True, TODAY), (10**20, 30, TODAY), (10**9, 30, Noon.now(UTC))]
 )
 def test_a_policy_that_could_not_be_read_back_is_refused(parts: tuple[object, ...], tmp_path: Path) -> None:
     with pytest.raises(dm.RequestError):

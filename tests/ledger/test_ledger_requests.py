@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
+from types import SimpleNamespace
 
 import pytest
 from ledger_worlds import SCHEMA, WHOLE, PatientLedger, count_query, kernel_on, open_ledger, pay, request, small_table
 
 import dpmine as dm
 from dpmine.errors import BudgetError, RequestError, RequestInProgress
+from dpmine.kernel import ledger as ledger_module
 from dpmine.kernel.accounts import Reservation, Stored
 from dpmine.kernel.ledger import Ledger
 from dpmine.values import to_text
@@ -191,8 +194,12 @@ def test_attempts_from_two_open_ledgers_are_fenced_like_attempts_from_one(ledger
         other.close()
 
 
-def test_by_default_an_attempt_waits_before_it_takes_over(tmp_path):
-    """The answer arrives while the second attempt waits with the library's own patience, so nothing is taken over."""
+def test_by_default_an_attempt_waits_before_it_takes_over(tmp_path, monkeypatch):
+    """The answer arrives while the second attempt waits with the library's own patience, so nothing is taken over.
+
+    The clock stands still, so that the answer is in time however slow the disk is.
+    """
+    monkeypatch.setattr(ledger_module, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=time.sleep))
     book = open_ledger(tmp_path / "l.db", cap=WHOLE, kind=Ledger)
     book.grant("ann", WHOLE)
     first = book.reserve(request())

@@ -280,15 +280,15 @@ def test_sizes_that_are_charged_for_half_of_the_steps_are_caught(monkeypatch: py
 # -- noise, measured on an empty table ---------------------------------------------------------------------------------
 
 
-def first_turns(dimensions: int) -> tuple[list[Any], list[Any], Space]:
-    """Sizes and sums of the first turn of ten fits without rows, 20 clusters and ten turns each.
+def first_turns(dimensions: int, clusters: int = 20) -> tuple[list[Any], list[Any], Space]:
+    """Sizes and sums of the first turn of ten fits without rows, ten turns each.
 
     The first turn alone: where no centre moved, the next turn asks the same and is told the same, which is no new draw.
     """
     sizes, sums = [], []
     for _ in range(10):
         with recorded({f"x{place}": [] for place in range(dimensions)}, box_schema(dimensions), 1) as (private, recorder):
-            model = dm.DPLloyd(20, 1, 10, seed=1).fit(private)
+            model = dm.DPLloyd(clusters, 1, 10, seed=1).fit(private)
         told = [(isinstance(query.question, OffsetSums), reply.answer.numbers[0]) for query, reply in recorder.asked]
         sizes.append(next(numbers for is_sum, numbers in told if not is_sum))
         sums.append(next(numbers for is_sum, numbers in told if is_sum))
@@ -296,14 +296,14 @@ def first_turns(dimensions: int) -> tuple[list[Any], list[Any], Space]:
 
 
 def is_calibrated() -> bool:
-    """Whether DPLloyd's 2,000 sums over no rows have noise of scale d r / (epsilon / 2T).
+    """Whether DPLloyd's 4,000 sums over no rows have noise of scale d r / (epsilon / 2T).
 
-    Absolute values over the scale add up to a gamma variable; a right scale is called wrong once in a million times, a
-    scale that is a tenth of it (or off by a sixth) practically always.
+    Absolute values over the scale add up to a gamma variable; a right scale is called wrong once in a million times, one
+    that is a tenth of it always, and one that is off by a fifth (or a sixth) but for a chance of 3e-11.
     """
-    _, sums, space = first_turns(10)
+    _, sums, space = first_turns(10, 40)
     drawn = np.abs(np.array(sums, dtype=np.float64)).ravel()
-    assert len(drawn) == 2000
+    assert len(drawn) == 4000
     wanted = space.extents.sum() / 2 * 2 * 10
     total = drawn.sum() / wanted
     return bool(stats.gamma.ppf(5e-7, len(drawn)) < total < stats.gamma.isf(5e-7, len(drawn)))

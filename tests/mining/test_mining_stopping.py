@@ -56,10 +56,13 @@ def test_the_rule_is_followed_node_by_node(name: str) -> None:
 
 
 def test_fewer_rows_make_smaller_trees() -> None:
-    """At epsilon 1 the published rule stops at the root below 136 rows; 5 rows exceed that with a chance below 1e-9."""
-    schema = schema_of(numeric=False)
+    """At epsilon 1 the published rule stops at the root below 4 * 5 * sqrt 2 times the scale of its noise, which is 12.
+
+    Five rows exceed these 339 with a chance of e^-27. With two classes they would be 136, and the chance e^-11: too large.
+    """
+    schema, five = schema_of(numeric=False), schema_of(numeric=False, classes=5)
     for name in PUBLISHED:
-        assert fitted(EVERY[name](epsilon=1), table_of(schema, 5, 1), schema).trees_.trees[0].split is None
+        assert fitted(EVERY[name](epsilon=1), table_of(five, 5, 1), five).trees_.trees[0].split is None
         assert fitted(EVERY[name](epsilon=1000), table_of(schema, 900, 1), schema).trees_.trees[0].split is not None
 
 

@@ -186,7 +186,8 @@ def test_with_a_huge_epsilon_everything_is_the_truth() -> None:
     table = private(values)
     assert float(table.sum("x", epsilon=10**4)) == pytest.approx(clamped.sum())
     assert float(table.mean("x", epsilon=10**4)) == pytest.approx(clamped.mean())
-    assert float(table.variance("x", epsilon=10**5)) == pytest.approx(clamped.var())
+    # At 1e5 the noise of the squares is not 0 once in 300,000 times.
+    assert float(table.variance("x", epsilon=2 * 10**5)) == pytest.approx(clamped.var())
     assert float(table.median("x", epsilon=10**4)) in (4.0, 5.0, 6.0, 7.0)
     assert float(table.quantile("x", "0.25", epsilon=10**4)) == 3.0
     frame = table.crosstab("x", "c", epsilon=10**4).to_frame(wide=True)

@@ -262,7 +262,7 @@ def test_a_choice_is_as_good_as_the_dry_run_said_in_most_cases(mechanism: str) -
 
 
 def test_a_choice_at_a_tiny_epsilon_is_almost_uniform() -> None:
-    """1,000 draws over 6 labels against the uniform law; false-alarm rate 1e-6 plus what epsilon 1e-6 adds."""
+    """1,000 draws over 6 labels against the uniform law; false-alarm rate below 1e-6, with what epsilon 1e-6 adds."""
     cells = 1000
     part = Part("s", (1,) * cells)
     with dm.open(TABLE, schema=SCHEMA, cap=1) as data:
@@ -270,4 +270,4 @@ def test_a_choice_at_a_tiny_epsilon_is_almost_uniform() -> None:
         chosen = private.cells(part).choose_cells("ward", epsilon="0.000001")
     counts = Counter(choice.index for choice in chosen if isinstance(choice, ChosenLabel))
     assert sum(counts.values()) == cells
-    assert stats.chisquare([counts[index] for index in range(6)]).pvalue > 1e-6
+    assert stats.chisquare([counts[index] for index in range(6)]).pvalue > 1e-7
