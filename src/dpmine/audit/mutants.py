@@ -355,6 +355,7 @@ MUTANTS: Sequence[Mutant] = (
         "the price is for one row a person fewer than count",
         ("persons-with-several-rows",),
         _one_row_a_person_too_few,
+        1.0,
     ),
     Mutant("missing-clamp", "values not clamped where the sensitivity thinks", ("sum-of-an-outlier",), _missing_clamp),
     Mutant(
@@ -393,7 +394,7 @@ MUTANTS: Sequence[Mutant] = (
         "half the sensitivity of the information gain a row",
         ("specialisations-by-infogain-per-row",),
         _half_a_bit,
-        1.0,
+        2.0,
     ),
     Mutant(
         "empty-combinations-dropped",
