@@ -32,6 +32,7 @@ from dpmine.mining.trees.sulq_id3 import SulqID3
 from dpmine.queries import Leaf, Split, Stay, Subsets, Thresholds, one_versus_rest
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.diffgen import DiffGen
+from dpmine.release.generaliser import Generaliser
 from dpmine.release.tree_release import TreeRelease
 from dpmine.renewal import Renewal
 from dpmine.results import DesignedAnswer
@@ -57,6 +58,7 @@ __all__ = [
     "EpsilonError",
     "ExpressionError",
     "FiniteMechanism",
+    "Generaliser",
     "GreedyForest",
     "ItemList",
     "KMeans",

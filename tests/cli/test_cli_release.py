@@ -170,6 +170,23 @@ def test_much_noise_is_told_with_what_helps(hospital: Hospital) -> None:
         assert ("may be noise alone" in text) == (advice in text) == due
 
 
+def test_other_rows_are_generalised_by_the_sheet_alone(hospital: Hospital) -> None:
+    done(*release(hospital))
+    sheet, written = hospital.folder / "public.csv.json", hospital.folder / "test.csv"
+    spent = hospital.spent()
+    command = ["release", "generalise", sheet, hospital.data, "--out", written]
+    assert "Generalised 400 rows" in done(*command)
+    assert hospital.spent() == spent
+    frame = pd.read_csv(written, dtype=str)
+    allowed = {name: {value["name"] for value in form["values"]} for name, form in sheet_of(hospital)["attributes"].items()}
+    assert all(set(frame[name]) <= values for name, values in allowed.items())
+    assert frame["diagnosis"].tolist() == pd.read_csv(hospital.data)["diagnosis"].tolist()
+    assert "exists already" in refused(*command)
+    assert done_json(*command, "--force") == {"rows": 400, "out": str(written)}
+    assert "would overwrite what is read" in refused("release", "generalise", sheet, hospital.data, "--out", hospital.data)
+    assert "must end in" in refused("release", "generalise", sheet, hospital.data, "--out", hospital.folder / "test.txt")
+
+
 def test_a_parameter_is_given_once(hospital: Hospital) -> None:
     sentence = refused(*release(hospital, "--specialisations", 4, "--set", "specialisations=5"))
     assert sentence == "'specialisations' is given twice: by --specialisations and by --set."

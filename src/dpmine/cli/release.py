@@ -175,6 +175,33 @@ _add_algorithm(
 )
 
 
+@app.command()
+def generalise(
+    sheet: Annotated[Path, typer.Argument(help="The sheet beside a released table.", metavar="SHEET")],
+    file: Data,
+    output: Annotated[Path, typer.Option("--out", "-o", help="Where to write: a .csv or .parquet file.", metavar="FILE")],
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Generalise other rows, such as a test set, as a released table is. Costs nothing and needs no ledger.
+
+    Example: dpmine release generalise public.csv.json test.csv --out test-general.csv
+    """
+    from dpmine.cli.release_files import check_table, write_table
+    from dpmine.release.generaliser import Generaliser
+
+    with one_sentence_errors():
+        generaliser = Generaliser.load(sheet)
+        check_table(output, generaliser.schema, [sheet, file], force=force)
+        columns = generaliser.transform(file)
+        write_table(output, columns)
+        rows = len(next(iter(columns.values()), []))
+        if as_json:
+            print_json({"rows": rows, "out": str(output)})
+        else:
+            out.print(f"Generalised {rows:,} rows; written to {escaped(str(output))}.")
+
+
 def _ledger_files(ledger: Path) -> list[Path]:
     """The ledger, and what SQLite and the anchor keep beside it."""
     return [ledger.with_name(ledger.name + ending) for ending in ("", ".anchor", "-wal", "-shm", "-journal")]

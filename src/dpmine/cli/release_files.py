@@ -35,11 +35,7 @@ class ReleaseFiles:
 
     def check(self, schema: Schema, inputs: Iterable[Path], *, force: bool) -> None:
         """Refuse names that cannot be written, or that would destroy what is read."""
-        if self.table.suffix.lower() not in ENDINGS:
-            raise RequestError(f"--out must end in {' or '.join(ENDINGS)}. Got {str(self.table)!r} instead.")
-        names = [attribute.name.lower() for attribute in schema.attributes]
-        if self.table.suffix.lower() == ".parquet" and len(set(names)) < len(names):
-            raise RequestError("Two columns differ in capital letters only, which Parquet writers mix up. Use .csv instead.")
+        _check_ending(self.table, schema)
         taken = {path.resolve(): "what is read here" for path in inputs}
         for option, path in self.wanted().items():
             if path.resolve() in taken:
@@ -55,6 +51,22 @@ class ReleaseFiles:
             f"{self.owner_report.name} holds true numbers and lies in the folder of the public table. "
             "Move it before you publish that folder."
         )
+
+
+def check_table(path: Path, schema: Schema, inputs: Iterable[Path], *, force: bool) -> None:
+    """The same for a table alone."""
+    _check_ending(path, schema)
+    if path.resolve() in {read.resolve() for read in inputs}:
+        raise RequestError(f"--out would overwrite what is read here: {str(path)!r}. Choose another name.")
+    _check_path(path, force)
+
+
+def _check_ending(table: Path, schema: Schema) -> None:
+    if table.suffix.lower() not in ENDINGS:
+        raise RequestError(f"--out must end in {' or '.join(ENDINGS)}. Got {str(table)!r} instead.")
+    names = [attribute.name.lower() for attribute in schema.attributes]
+    if table.suffix.lower() == ".parquet" and len(set(names)) < len(names):
+        raise RequestError("Two columns differ in capital letters only, which Parquet writers mix up. Use .csv instead.")
 
 
 def _check_path(path: Path, force: bool) -> None:

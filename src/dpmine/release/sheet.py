@@ -44,6 +44,7 @@ def release_sheet(
         "date": datetime.now(UTC).date().isoformat(),
         "dataset": schema.name,
         "schema_fingerprint": schema.fingerprint,
+        "schema": schema.to_toml(),
         "schema_drafted": schema.drafted,
         "algorithm": algorithm,
         "parameters": dict(parameters),

@@ -1,0 +1,102 @@
+"""Other rows generalised as a released table is, from its sheet alone: what whoever has the table needs for a test set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.cuts import CutValue
+from dpmine.errors import DpmineError, RequestError
+from dpmine.frames import open_source
+from dpmine.release.released import Columns, plain_values
+from dpmine.release.sheet import FORMAT, FORMAT_VERSION
+from dpmine.schema import Numeric, Schema, Single
+from dpmine.tree_models import encode_rows
+
+LONGEST_SHEET = 100_000_000  # bytes
+
+
+@dataclass(frozen=True)
+class Generaliser:
+    """The cuts of a released table.
+
+    Example: dm.Generaliser.load("public.csv.json").transform("test.csv")
+    """
+
+    schema: Schema
+    values: Mapping[str, tuple[CutValue, ...]]
+
+    @classmethod
+    def load(cls, sheet: str | Path | Mapping[str, Any]) -> Self:
+        """From the sheet beside a table: its file, or what was read from it."""
+        form = sheet if isinstance(sheet, Mapping) else _read(Path(sheet))
+        if form.get("format") != FORMAT or form.get("version") != FORMAT_VERSION:
+            raise RequestError(f"This is no sheet of a released table in format {FORMAT_VERSION}.")
+        try:
+            schema = Schema.from_toml(form["schema"], where="the sheet's schema")
+            values = {name: _values(schema.single(name), item["values"]) for name, item in form["attributes"].items()}
+        except DpmineError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InvalidOperation) as error:
+            raise RequestError(f"This is no complete sheet: {type(error).__name__} {error}.") from None
+        return cls(schema, values)
+
+    def transform(self, X: Any) -> Columns:
+        """Rows (a file, a frame, or a dict of columns) with generalised values; the class, where it is there, as it is."""
+        target = self.schema.require_class()
+        names = [*self.values, target] if target in open_source(X).columns else list(self.values)
+        codes, _ = encode_rows(X, self.schema, names)
+        columns = {name: self._generalised(name)[column].tolist() for name, column in codes.items() if name in self.values}
+        if target in codes:
+            columns[target] = plain_values(self.schema.single(target))[codes[target]].tolist()
+        return {attribute.name: columns[attribute.name] for attribute in self.schema.attributes if attribute.name in columns}
+
+    def _generalised(self, name: str) -> NDArray[Any]:
+        """For each code of an attribute the name of the value that stands for it."""
+        names = np.full(self.schema.single(name).size, None, dtype=object)
+        for value in self.values[name]:
+            names[list(value.codes)] = value.name
+        return names
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        if path.stat().st_size > LONGEST_SHEET:
+            raise RequestError(f"{str(path)!r} is longer than any sheet.")
+        form: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RequestError(f"There is no file {str(path)!r}.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise RequestError(f"{str(path)!r} is not a sheet: {type(error).__name__}.") from None
+    if not isinstance(form, dict):
+        raise RequestError(f"{str(path)!r} is not a sheet.")
+    return form
+
+
+def _values(attribute: Single, forms: list[dict[str, Any]]) -> tuple[CutValue, ...]:
+    """The values of one attribute; each of its codes must be under exactly one."""
+    values = tuple(CutValue(form["name"], _codes(attribute, form)) for form in forms)
+    under = np.bincount([code for value in values for code in value.codes], minlength=attribute.size)
+    if not all(isinstance(value.name, str) for value in values) or np.any(under != 1):
+        raise RequestError(
+            f"The values of {attribute.name!r} overlap or leave some out, as those of a tree's leaves do: other rows cannot "
+            "be generalised alike. Its raw rows need no generalising."
+        )
+    return values
+
+
+def _codes(attribute: Single, form: dict[str, Any]) -> tuple[int, ...]:
+    if isinstance(attribute, Numeric):
+        # The sheet's numbers are doubles near grid points.
+        first, last = (round((Decimal(str(form[end])) - attribute.low) / attribute.step) for end in ("from", "to"))
+        if not 0 <= first <= last < attribute.size:
+            raise RequestError(f"The sheet's values of {attribute.name!r} are not on its grid.")
+        return tuple(range(first, last + 1))
+    return tuple(attribute.code(category) for category in form["categories"])
