@@ -22,6 +22,7 @@ from dpmine.renewal import Renewal
 from dpmine.schema import Schema
 from dpmine.statements import Allotment, Spending, Statement
 from dpmine.tables import PrivateTable, install_opener
+from dpmine.wire import to_wire
 
 if TYPE_CHECKING:
     from dpmine.engines.duckdb import DuckDBTable
@@ -179,10 +180,10 @@ class LocalExecutor:
         return self._kernel.schema
 
     def answer(self, query: Query, *, key: str | None = None) -> Reply:
-        return self._kernel.answer(query, analyst=self._analyst, key=key)
+        return self._kernel.answer(to_wire(query), analyst=self._analyst, key=key)
 
     def preview(self, query: Query) -> Preview:
-        return self._kernel.preview(query, analyst=self._analyst)
+        return self._kernel.preview(to_wire(query), analyst=self._analyst)
 
     def remaining(self) -> Epsilon:
         return Epsilon(self._kernel.ledger.account(self._analyst).remaining)

@@ -45,11 +45,14 @@ class DataError(RequestError):
 
 
 class BudgetError(DpmineError):
-    """The budget is short. Nothing was spent."""
+    """The budget is short. Nothing was spent.
+
+    `remaining` is what the analyst has left; None where it is the data set's cap that has no room.
+    """
 
     exit_code = 3
 
-    def __init__(self, message: str, *, requested: str, remaining: str) -> None:
+    def __init__(self, message: str, *, requested: str, remaining: str | None) -> None:
         super().__init__(message)
         self.requested = requested
         self.remaining = remaining

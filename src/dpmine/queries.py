@@ -40,6 +40,7 @@ MOST_CANDIDATES = 200_000  # in a cell
 MOST_DIFFERENT_EPSILONS = 1_000
 MOST_BONUS = MOST_ROWS  # of staying: no gain is larger
 MOST_MODELS = 1_000  # in one choice
+MOST_COPIES = 1_000_000  # equal candidates of permute-and-flip, which flips a coin for each
 DEEPEST_PRIVATE_TREE = 60
 LARGEST_CUT_SCORE = 2**40  # times the square of 4,096 codes stays inside 64 bits
 MOST_PRIVATE_NODES = 65_535  # of a private tree, counted level by level: its leaves are cells of one query
@@ -684,14 +685,18 @@ class Reply:
 
 @value("preview")
 class Preview:
-    """What a query would cost and how far off its answer would be, from public facts alone."""
+    """What a query would cost and how far off its answer would be, from public facts and the ledger's own state.
+
+    Of the data set's cap it says only whether it has room: how much is left follows from what others asked.
+    """
 
     cost: Epsilon
     remaining: Epsilon
-    dataset_remaining: Epsilon
+    dataset_suffices: bool
     cached: bool
     expected_error: str
 
     def __str__(self) -> str:
         paid = "is free: it is already answered" if self.cached else f"costs epsilon {self.cost}"
-        return f"This query {paid}; epsilon {self.remaining} remains. {self.expected_error}"
+        full = "" if self.cached or self.dataset_suffices else " The data set's cap has no room for it."
+        return f"This query {paid}; epsilon {self.remaining} remains.{full} {self.expected_error}"

@@ -91,6 +91,7 @@ from dpmine.queries import (
     MOST_CANDIDATES,
     MOST_CELLS,
     MOST_COMBINATIONS,
+    MOST_COPIES,
     MOST_COUNTS,
     MOST_FAMILIES,
     MOST_HISTOGRAM_KEYS,
@@ -146,8 +147,6 @@ def resolve(query: Query, schema: Schema) -> Plan:
     steps = tuple(resolver.step(step) for step in query.view.steps)
     rules = resolver.rules(query.rules, len(steps))
     leaves = count_leaves(rules)
-    if leaves > MOST_CELLS:
-        raise RequestError(f"This query has {leaves} cells; one query may have at most {MOST_CELLS}.")
     units = query.epsilon_units(leaves)
     question = resolver.question(query.question, leaves)
     _check_size(question, leaves)
@@ -175,6 +174,11 @@ def _check_depth(steps: int) -> None:
         raise RequestError(f"A cell may lie at most {MOST_STEPS} steps deep, in the view and the rule tree together.")
 
 
+def _check_cells(cells: int) -> None:
+    if cells > MOST_CELLS:
+        raise RequestError(f"This query has {cells} cells or more; one query may have at most {MOST_CELLS}.")
+
+
 def _check_size(question: RowQuestion, leaves: int) -> None:
     """Refuse, before anything is charged, what would not fit: all limits are public."""
     if isinstance(question, Counts):
@@ -192,6 +196,9 @@ def _check_size(question: RowQuestion, leaves: int) -> None:
     elif isinstance(question, (ClippedSums, GrownCuts, ToldStatistic, VectorOfSums)):
         return  # limited by the number of centres, of nodes, and of attributes
     elif isinstance(question, (BestLabel, BestRank, PowerSums)):
+        flips = isinstance(question, BestLabel) and question.mechanism == "permute-and-flip"
+        if flips and question.key.size > MOST_COPIES:
+            raise RequestError(f"Permute-and-flip takes at most {MOST_COPIES} candidates. Use the exponential mechanism.")
         counts = leaves * question.key.size
     elif isinstance(question, BestModel):
         counts = leaves * question.target.size * sum(model.size for model in question.models)
@@ -259,6 +266,7 @@ class _Resolver:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._keys: dict[Key, RowKey] = {}
+        self._cells = 1
 
     def key(self, key: Key) -> RowKey:
         if key not in self._keys:
@@ -290,7 +298,9 @@ class _Resolver:
         key = self.key(rules.key)
         if len(rules.children) != key.size:
             raise RequestError(f"A split by {rules.key.title!r} needs {key.size} children. Got {len(rules.children)}.")
-        return Branch(key, tuple(self.rules(child, depth + 1) for child in rules.children))
+        self._cells += len(rules.children) - 1
+        _check_cells(self._cells)  # a short request may name one part many times
+        return Branch(key, tuple([self.rules(child, depth + 1) for child in rules.children]))
 
     def question(self, question: Question, leaves: int) -> RowQuestion:
         if isinstance(question, Count):

@@ -55,6 +55,11 @@ class Statement:
             f"{self.unit} makes any outcome more than exp({spent}) times as likely. Changing a {self.unit}'s values counts "
             f"as removing one {self.unit} and adding another, which costs twice."
         )
+        if self.dataset_spent is None:
+            text += (
+                " What else an analyst may notice, whether the data set's cap still has room, follows from what others were "
+                "answered; all of it together is covered by the cap."
+            )
         if self.unit != "row":
             text += f" Neighbours: {self.neighbours}."
         if self.schema_drafted:

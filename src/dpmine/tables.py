@@ -824,19 +824,21 @@ class _RoomFirst:
         if self._needed <= 0:
             return
         needed = self._executor.preview(Query(self._unasked, LEAF, Count(), (Epsilon(self._needed),)))
-        left = min(needed.remaining, needed.dataset_remaining)
-        if not needed.cached and needed.cost > left:
-            what = (
-                "Cannot begin: this needs epsilon {} in all"
-                if self._needed == self._in_all
-                else "Cannot go on: the rest needs epsilon {}"
-            )
-            message = f"{what.format(needed.cost)} and {left} remains. Nothing was spent."
-            raise BudgetError(
-                f"{message} Use a smaller epsilon, or ask the data owner for more.",
-                requested=str(needed.cost),
-                remaining=str(left),
-            )
+        if needed.cached or (needed.cost <= needed.remaining and needed.dataset_suffices):
+            return
+        what = (
+            "Cannot begin: this needs epsilon {} in all"
+            if self._needed == self._in_all
+            else "Cannot go on: the rest needs epsilon {}"
+        )
+        short = needed.cost > needed.remaining
+        left = f"{needed.remaining} remains" if short else "the data set's cap over all analysts has less left"
+        raise BudgetError(
+            f"{what.format(needed.cost)} and {left}. Nothing was spent. Use a smaller epsilon, or ask the data owner for "
+            "more.",
+            requested=str(needed.cost),
+            remaining=str(needed.remaining) if short else None,
+        )
 
     def preview(self, query: Query) -> Preview:
         return self._executor.preview(query)

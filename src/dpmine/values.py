@@ -20,7 +20,6 @@ from dpmine.errors import DpmineError, RequestError
 
 TAG = "is"
 DEEPEST = 120
-LONGEST_REQUEST = 4 * 1024 * 1024  # characters of JSON that we read from somebody we do not trust
 
 _classes: dict[str, type] = {}
 T = TypeVar("T")
@@ -42,7 +41,8 @@ def value(tag: str) -> Callable[[type[T]], type[T]]:
 
 
 @functools.cache
-def _fields(cls: Any) -> dict[str, Any]:
+def fields_of(cls: Any) -> dict[str, Any]:
+    """The fields of a value class with their declared types, in order."""
     hints = typing.get_type_hints(cls)
     return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
 
@@ -63,8 +63,8 @@ def to_json(item: Any) -> Any:
         return str(item)
     if isinstance(item, str):  # numpy's, say
         return str(item)
-    form = {TAG: _tag_of(kind)}
-    for name in _fields(kind):
+    form = {TAG: tag_of(kind)}
+    for name in fields_of(kind):
         form[name] = to_json(getattr(item, name))
     return form
 
@@ -97,14 +97,19 @@ def _canonical_text(item: Any) -> str:
 def _layout(kind: Any) -> list[tuple[str, str | None]]:
     """What is written for a value class, keys in order: text, and after it the JSON of the named field."""
     fields: list[tuple[str, str | None]] = []
-    _tag_of(kind)
-    for name in sorted((TAG, *_fields(kind))):
+    tag_of(kind)
+    for name in sorted((TAG, *fields_of(kind))):
         before = ("," if fields else "{") + f'"{name}":'
-        fields.append((before + f'"{_tag_of(kind)}"', None) if name == TAG else (before, name))
+        fields.append((before + f'"{tag_of(kind)}"', None) if name == TAG else (before, name))
     return [*fields, ("}", None)]
 
 
-def _tag_of(kind: Any) -> str:
+def class_of(tag: str) -> type | None:
+    """The value class of that tag."""
+    return _classes.get(tag)
+
+
+def tag_of(kind: Any) -> str:
     tag = getattr(kind, "__json_tag__", None)
     if tag is None:
         raise RequestError(f"A query is made of values, tuples, texts and whole numbers. Got {kind.__name__} in it.")
@@ -124,10 +129,8 @@ def to_text(item: Any) -> str:
     return canonical(item).decode("ascii")
 
 
-def from_text(text: str | bytes, kind: type[T], *, longest: int | None = LONGEST_REQUEST) -> T:
-    """Read a value of the given class (or a subclass) from JSON text; `longest=None` for text that we wrote ourselves."""
-    if longest is not None and len(text) > longest:
-        raise RequestError(f"The JSON text is longer than {longest} characters.")
+def from_text(text: str | bytes, kind: type[T]) -> T:
+    """Read a value of the given class (or a subclass) from JSON text."""
     try:
         form = json.loads(text, parse_float=_no_float, parse_constant=_no_float)
     except (ValueError, RecursionError) as error:
@@ -218,7 +221,7 @@ def _decode_object(form: Any, kind: type, where: str, depth: int) -> Any:
     if cls is None or not issubclass(cls, kind):
         allowed = ", ".join(_tags((kind,)))
         raise RequestError(f"{where} must be one of: {allowed}. Got {form[TAG][:40]!r} instead.")
-    fields: dict[str, Any] = _fields(typing.cast(Any, cls))
+    fields: dict[str, Any] = fields_of(typing.cast(Any, cls))
     if set(form) != {TAG, *fields}:
         raise RequestError(f"{form[TAG]} must have exactly the fields {', '.join(fields) or '(none)'}.")
     return cls(**{name: _decode(form[name], hint, f"{form[TAG]}.{name}", depth + 1) for name, hint in fields.items()})

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
+import sys
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,22 @@ from dpmine.engines.memory import MemoryEngine
 from dpmine.epsilon import Epsilon
 from dpmine.expressions import AttributeKey, Bins, Compare, Groups, Part, Test
 from dpmine.frames import open_source
-from dpmine.queries import LEAF, MOST_CELLS, MOST_KEYS, Count, Histogram, Multiway, Query, Rules, Split, View, Where
+from dpmine.queries import (
+    LEAF,
+    MOST_CELLS,
+    MOST_COPIES,
+    MOST_KEYS,
+    MOST_STEPS,
+    Cell,
+    Count,
+    Histogram,
+    Multiway,
+    Query,
+    Rules,
+    Split,
+    View,
+    Where,
+)
 from dpmine.resolution import resolve_cells
 from dpmine.schema import Nominal, Numeric, Schema
 from dpmine.tables import PrivateTable
@@ -186,3 +204,129 @@ def test_a_cache_is_usable_in_a_child_forked_while_a_thread_counts() -> None:
     if child == 0:
         os._exit(0 if table.cache.get(b"warm") == 1 else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+# -- objects made by a caller ------------------------------------------------------------------------------------------
+
+
+def raw(view: View = View(), rules: Rules = LEAF, epsilon: tuple[Epsilon, ...] = (Epsilon(10**9),)) -> Query:  # noqa: B008
+    return Query(view, rules, Count(), epsilon)
+
+
+def test_no_cell_can_have_a_negative_epsilon(tmp_path: Path) -> None:
+    """Only the largest was looked at: the others minted budget, and left a ledger that could not be opened again."""
+    ledger = tmp_path / "ledger.db"
+    with dm.open(columns(), schema=SCHEMA, ledger=ledger, cap=10) as data:
+        private = data.grant("mallory", epsilon=10)
+        rules = Split(AttributeKey("ill"), (LEAF, LEAF))
+        for epsilon in ((Epsilon(10**9), Epsilon(-(10**9))), (Epsilon(-1),)):
+            for use in (private._executor.answer, private._executor.preview):
+                with pytest.raises(dm.RequestError, match="negative"):
+                    use(raw(rules=rules, epsilon=epsilon))
+        assert private.remaining() == Epsilon.parse(10)
+    with dm.open(columns(), schema=SCHEMA, ledger=ledger) as data:
+        assert data.private("mallory").remaining() == Epsilon.parse(10)
+
+
+def test_one_cell_has_one_name(private: PrivateTable) -> None:
+    """True is 1 for an engine but not in a hash: the same rows were told twice for one price."""
+    age = Part("p", (1, 1))
+    private._executor.answer(raw(View((Cell(age, 1),))))
+    for index in (True, np.int64(1), 1.0, Fraction(1), Decimal(1), "1"):
+        with pytest.raises(dm.RequestError):
+            private._executor.answer(raw(View((Cell(age, index),))))  # type: ignore[arg-type]
+    assert private.remaining() == Epsilon.parse(9)
+
+
+def test_objects_that_change_their_mind_are_read_once() -> None:
+    """A caller's object may answer otherwise each time it is asked. The door works on what its text said."""
+
+    class Fickle(Epsilon):
+        looks = 0
+
+        @property
+        def units(self) -> int:  # type: ignore[override]
+            type(self).looks += 1
+            return 1 if type(self).looks == 1 else 10**15
+
+        def __init__(self) -> None:
+            pass
+
+    with dm.open(columns(), schema=SCHEMA, cap=10) as data:
+        private = data.grant("mallory", epsilon=10)
+        with pytest.raises(dm.RequestError):
+            private._executor.answer(raw(epsilon=(Fickle(),)))
+
+        class Wide(Cell):
+            """Claims to be one cell and is another when resolved."""
+
+            def __getattribute__(self, name: str) -> Any:
+                if name == "index":
+                    object.__setattr__(self, "asked", self.__dict__.get("asked", 0) + 1)
+                    return 0 if self.__dict__["asked"] == 1 else 1
+                return super().__getattribute__(name)
+
+        two_faced = raw(View((Wide(Part("p", (1, 1)), 0),)))
+        reply = private._executor.answer(two_faced)
+        assert private.remaining() == Epsilon.parse(9)
+        spendings = data.statement().spendings
+        assert [str(spending.cost) for spending in spendings] == ["1"]
+        assert reply.cost == Epsilon.parse(1)
+
+
+def test_a_query_as_deep_as_a_charge_may_be_goes_through_the_door(private: PrivateTable) -> None:
+    """Rule trees of 60 levels and more were refused by the reader of the time."""
+    rules: Rules = LEAF
+    for place in range(MOST_STEPS):
+        rules = Split(Part(f"level {place}", (1, 1)), (rules, LEAF))
+    counts = private.cells(rules).count_cells(epsilon=1)
+    assert len(counts) == MOST_STEPS + 1
+    assert private.remaining() == Epsilon.parse(9)
+
+
+def test_a_question_that_needs_more_stack_than_there_is_is_refused_in_a_sentence(private: PrivateTable) -> None:
+    rules: Rules = LEAF
+    for place in range(MOST_STEPS):
+        rules = Split(Part(f"level {place}", (1, 1)), (rules, LEAF))
+
+    def from_below(levels: int) -> None:
+        if levels:
+            return from_below(levels - 1)
+        return private._executor.answer(raw(rules=rules))  # type: ignore[return-value]
+
+    deep = sys.getrecursionlimit() - len(inspect.stack(0)) - 60
+    with pytest.raises(dm.RequestError, match="too little stack"):
+        from_below(deep)
+    assert private.remaining() == Epsilon.parse(10)
+
+
+# -- what is refused too late ------------------------------------------------------------------------------------------
+
+
+def test_a_choice_among_too_many_labels_is_refused_before_it_is_charged(private: PrivateTable) -> None:
+    many = Bins("age", tuple(f"0.{place:07d}" for place in range(1, MOST_COPIES + 1)))
+    choice = dm.tables.ChooseLabel(many, "permute-and-flip", "monotone")
+    with pytest.raises(dm.RequestError, match="at most 1000000 candidates"):
+        private._executor.answer(Query(View(), LEAF, choice, (Epsilon.parse(1),)))
+    assert private.remaining() == Epsilon.parse(10)
+
+
+# -- what others did ---------------------------------------------------------------------------------------------------
+
+
+def test_an_analyst_who_asked_nothing_sees_no_number_that_others_adaptive_questions_decided() -> None:
+    """Of what others spent only one bit shows: whether this very question still fits the cap."""
+
+    def seen(spent_by_others: str) -> list[str]:
+        with dm.open(columns(), schema=SCHEMA, cap=10) as data:
+            bob = data.grant("bob", epsilon=10)
+            data.grant("alice", epsilon=10).count(epsilon=spent_by_others)
+            preview = bob.count(epsilon=2, dry_run=True)
+            with pytest.raises(dm.BudgetError) as refused:
+                bob.count(epsilon=9)
+            with pytest.raises(dm.BudgetError) as room:
+                dm.TreeClassifier(epsilon=9).fit(bob)
+            told = [preview, refused.value, refused.value.remaining, room.value, room.value.remaining, bob.statement()]
+            return [repr(preview), *map(str, told)]
+
+    assert seen("1.25") == seen("7.5")

@@ -306,7 +306,7 @@ def test_labels_and_splits_are_chosen(hospital: Hospital) -> None:
 def test_a_dry_run_spends_nothing_and_says_what_the_charge_will_be(hospital: Hospital, question: list[str]) -> None:
     command = [*hospital.query(*question), "--epsilon", "0.2"]
     form = done_json(*command, "--dry-run")
-    assert (form["cost"], form["remaining"], form["dataset_remaining"], form["cached"]) == ("0.2", "1", "4", False)
+    assert (form["cost"], form["remaining"], form["dataset_suffices"], form["cached"]) == ("0.2", "1", True, False)
     text = done(*command, "--dry-run")
     assert text.startswith("This query costs epsilon 0.2; epsilon 1 remains. ")
     assert form["expected_error"] in text

@@ -30,7 +30,7 @@ from dpmine.queries import (
     leaf_paths,
 )
 from dpmine.schema import Nominal, Numeric, Schema
-from dpmine.values import from_text, to_text
+from dpmine.wire import from_wire, to_wire
 
 ALL_OF_IT = (Epsilon.parse(LARGEST),)
 
@@ -82,7 +82,7 @@ def test_every_query_that_the_schema_allows_is_answered_exactly_at_the_largest_e
     small, query = drawn
     with dm.open(small.table, schema=small.schema, cap=LARGEST) as data:
         executor = data.grant("alice", epsilon=LARGEST)._executor
-        reply = executor.answer(from_text(to_text(query), Query))
+        reply = executor.answer(from_wire(to_wire(query), Query))
         split_key = bytes.fromhex(data._ledger.fact("split_key"))
     reference = Reference(small.table, small.schema, split_key)
     leaves = sum(1 for _ in leaf_paths(query.rules))

@@ -24,7 +24,6 @@ from ledger_worlds import ImpatientLedger, hash_of, kernel_on, open_ledger
 from dpmine.errors import RequestInProgress
 from dpmine.kernel.accounts import Reservation, Stored
 from dpmine.queries import Head, Query
-from dpmine.values import from_text
 
 released = -1  # where the child writes what it lets out
 
@@ -57,7 +56,7 @@ def ask(task: dict[str, Any]) -> None:
     ledger = open_ledger(Path(task["ledger"]), cap=task["cap"], kind=kind, checkpoint=checkpoint)
     ledger.grant("ann", task["cap"])
     kernel = kernel_on(ledger, checkpoint=checkpoint)
-    asked = [from_text(text, Query) for text in task["queries"]]
+    asked = [text.encode() for text in task["queries"]]
 
     failures = []
 

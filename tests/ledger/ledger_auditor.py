@@ -25,13 +25,17 @@ class Tree:
         self.partitions: dict[str, dict[str, Tree]] = {}
 
     def add(self, form: list[Any]) -> None:
-        own, wheres, partitions = form
-        self.own += own
-        for name, inner in wheres.items():
-            self.wheres.setdefault(name, Tree()).add(inner)
-        for name, cells in partitions.items():
-            for index, inner in cells.items():
-                self.partitions.setdefault(name, {}).setdefault(index, Tree()).add(inner)
+        """A charge as the log has it: (parent, kind, name, own units) of each node, parents first."""
+        found: list[Any] = []
+        for parent, kind, name, own in form:
+            if kind == "partition":
+                found.append(found[parent].partitions.setdefault(name, {}))
+                assert own == 0, "a partition was charged as if it were a view"
+                continue
+            siblings = {"where": lambda above: above.wheres, "cell": lambda above: above}
+            node = self if kind == "view" else siblings[kind](found[parent]).setdefault(name, Tree())
+            node.own += own
+            found.append(node)
 
     def total(self) -> int:
         """The definition: own queries, plus all `where` views, plus for each partition its dearest cell."""

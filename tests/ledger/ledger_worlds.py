@@ -20,7 +20,7 @@ from dpmine.expressions import AttributeKey, Bins, Compare
 from dpmine.kernel.accounts import Request, Reservation, Stored
 from dpmine.kernel.door import Engine, Kernel
 from dpmine.kernel.ledger import Ledger
-from dpmine.kernel.odometer import Charge
+from dpmine.kernel.odometer import Charge, Charged
 from dpmine.queries import LEAF, Cell, Count, Query, Reply, Rules, Split, View, Where
 from dpmine.schema import Nominal, Numeric, Schema
 from dpmine.values import to_text
@@ -85,6 +85,13 @@ def kernel_on(
     return Kernel(schema, engine, ledger, version=version, encoding=encoding, **options)
 
 
+def charge_on(units: int, *path: tuple[str, str]) -> Charge:
+    """Units at the view that a path of kinds and names leads to."""
+    steps = (("view", ""), *path)
+    owns = (*(0,) * len(path), units)
+    return Charge(tuple(Charged(max(at - 1, 0), *step, own) for at, (step, own) in enumerate(zip(steps, owns, strict=True))))
+
+
 def request(
     units: int = WHOLE // 10,
     *,
@@ -97,12 +104,12 @@ def request(
 ) -> Request:
     """A plain count as the ledger sees it; another price is another plan unless said otherwise."""
     plan = plan or f"count at {units}"
-    return Request(analyst, key or plan, plan, root, charge or Charge(own=units), rows_per_unit, "count")
+    return Request(analyst, key or plan, plan, root, charge or charge_on(units), rows_per_unit, "count")
 
 
 def cell_request(units: int, cell: int, *, analyst: str = "ann", plan: str | None = None) -> Request:
     """A count in one cell of one partition."""
-    charge = Charge(partitions={"by ward": {cell: Charge(own=units)}})
+    charge = charge_on(units, ("partition", "by ward"), ("cell", str(cell)))
     return request(units, analyst=analyst, plan=plan or f"cell {cell} at {units}", charge=charge)
 
 

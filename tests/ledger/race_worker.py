@@ -16,7 +16,7 @@ from ledger_worlds import PatientLedger, hash_of, kernel_on, open_ledger
 from dpmine.errors import BudgetError
 from dpmine.kernel.door import Kernel
 from dpmine.queries import Query
-from dpmine.values import from_text
+from dpmine.wire import from_wire, to_wire
 
 
 def ask_all(kernel: Kernel, asked: list[tuple[str, Query]], threads: int) -> list[dict[str, Any]]:
@@ -39,7 +39,7 @@ def ask_all(kernel: Kernel, asked: list[tuple[str, Query]], threads: int) -> lis
 
 def _ask(kernel: Kernel, analyst: str, query: Query) -> dict[str, Any]:
     try:
-        reply = kernel.answer(query, analyst=analyst)
+        reply = kernel.answer(to_wire(query), analyst=analyst)
     except BudgetError:
         return {"refused": True}
     except Exception as error:
@@ -54,7 +54,7 @@ def main(path: str, threads: str) -> None:
     print("ready", flush=True)
     for line in iter(sys.stdin.readline, "go\n"):
         form = json.loads(line)
-        asked.append((form["analyst"], from_text(form["query"], Query)))
+        asked.append((form["analyst"], from_wire(form["query"], Query)))
     print(json.dumps(ask_all(kernel, asked, int(threads))), flush=True)
     ledger.close()
 

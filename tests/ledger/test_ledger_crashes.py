@@ -18,7 +18,7 @@ from ledger_worlds import HERE, count_query, hash_of, kernel_on, open_ledger, py
 
 from dpmine.errors import RequestInProgress
 from dpmine.queries import Query
-from dpmine.values import to_text
+from dpmine.wire import to_wire
 
 CAP = 10**12
 BEFORE_THE_CHARGE = ("planned", "reserving")
@@ -34,7 +34,7 @@ class Crasher:
         self._process = python(str(HERE / "crash_worker.py"))
 
     def run(self, path: Path, queries: list[Query], **options: Any) -> dict[str, Any]:
-        task = {"ledger": str(path), "cap": CAP, "queries": [to_text(query) for query in queries]}
+        task = {"ledger": str(path), "cap": CAP, "queries": [to_wire(query).decode() for query in queries]}
         defaults = {"step": None, "kill_after": None, "threads": 1, "eager": False}
         self._process.stdin.write(json.dumps({**task, **defaults, **options}) + "\n")
         self._process.stdin.flush()
@@ -62,7 +62,7 @@ def ask_again(path: Path, query: Query) -> str:
     """Ask the query in this process and return the hash of the answer."""
     ledger = open_ledger(path)
     try:
-        return hash_of(kernel_on(ledger).answer(query, analyst="ann"))
+        return hash_of(kernel_on(ledger).answer(to_wire(query), analyst="ann"))
     finally:
         ledger.close()
 
@@ -133,7 +133,7 @@ def test_bytes_stored_by_a_process_that_died_before_anchoring_them_are_anchored_
     assert ended["ended"] == -signal.SIGKILL
     newest = len(audit(path).digests) - 1
     assert f"{newest} " not in _anchored(path)
-    reply = kernel_on(ledger).answer(count_query(1000), analyst="ann")
+    reply = kernel_on(ledger).answer(to_wire(count_query(1000)), analyst="ann")
     ledger.close()
     assert reply.head.sequence == newest
     assert f"{newest} {reply.head.digest}" in _anchored(path)
@@ -186,7 +186,7 @@ def _finish(path: Path, pool: list[Query]) -> None:
     stuck = 0
     for query in pool:
         try:
-            kernel.answer(query, analyst="ann")
+            kernel.answer(to_wire(query), analyst="ann")
         except RequestInProgress:
             stuck += 1
     ledger.close()

@@ -6,12 +6,13 @@ import itertools
 import json
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ledger_auditor import Tree
 from ledger_worlds import SCHEMA, open_ledger, small_table
 
 import dpmine as dm
@@ -19,7 +20,7 @@ from dpmine.epsilon import Epsilon
 from dpmine.errors import LedgerTampered, RequestError
 from dpmine.expressions import AttributeKey, Bins, Test, col
 from dpmine.kernel.accounts import Request, Reservation
-from dpmine.kernel.odometer import Charge, Totals, add_charge, charge_of, nodes_of, root_node
+from dpmine.kernel.odometer import Charge, Charged, Totals, add_charge, charge_of, nodes_of, root_node
 from dpmine.queries import LEAF, MOST_STEPS, Cell, Count, Query, Rules, Split, View, Where, split_leaf
 from dpmine.resolution import resolve, resolve_key, resolve_predicate
 from dpmine.values import value_hash
@@ -28,12 +29,14 @@ from dpmine.values import value_hash
 
 
 def cost_of(charge: Charge) -> int:
-    """What a charge costs on its own, with nothing spent before."""
-    return (
-        charge.own
-        + sum(cost_of(inner) for inner in charge.wheres.values())
-        + sum(max(cost_of(inner) for inner in cells.values()) for cells in charge.partitions.values())
-    )
+    """What a charge costs on its own, with nothing spent before, by the definition."""
+    return tree_of(charge).total()
+
+
+def tree_of(charge: Charge) -> Tree:
+    tree = Tree()
+    tree.add(charge.form())
+    return tree
 
 
 @dataclass(frozen=True)
@@ -206,15 +209,43 @@ def test_a_charge_survives_the_json_of_the_log(asked):
     assert Charge.from_form(json.loads(json.dumps(charge.form()))) == charge
 
 
-@pytest.mark.parametrize("form", [None, 5, [], [1, {}], ["x", {}, {}], [1, [], {}], [1, {}, {"p": {"x": [1, {}, {}]}}]])
+VIEW = [0, "view", "", 5]
+UNREADABLE = {
+    "nothing": None,
+    "a number": 5,
+    "no nodes": [],
+    "no view": [[0, "where", "w", 5]],
+    "a short node": [VIEW, [0, "where", "w"]],
+    "two views": [VIEW, [0, "view", "", 5]],
+    "a parent below": [VIEW, [2, "where", "w", 5], [0, "where", "v", 5]],
+    "its own parent": [VIEW, [1, "where", "w", 5]],
+    "a parent before the first": [VIEW, [-1, "where", "w", 5]],
+    "an unknown kind": [VIEW, [0, "free", "w", 5]],
+    "a cell of no partition": [VIEW, [0, "cell", "1", 5]],
+    "a partition within a partition": [VIEW, [0, "partition", "p", 0], [1, "partition", "q", 0]],
+    "a partition that is charged": [VIEW, [0, "partition", "p", 5]],
+    "a node twice": [VIEW, [0, "where", "w", 5], [0, "where", "w", 5]],
+    "a name that is no text": [VIEW, [0, "where", 3, 5]],
+    "units that are text": [[0, "view", "", "5"]],
+    "units that are true": [[0, "view", "", True]],
+    "units that are no whole number": [[0, "view", "", 0.5]],
+    "a negative charge": [[0, "view", "", -1]],
+    "a negative charge below": [VIEW, [0, "partition", "p", 0], [1, "cell", "1", -1]],
+}
+
+
+@pytest.mark.parametrize("form", UNREADABLE.values(), ids=UNREADABLE)
 def test_a_charge_that_cannot_be_read_is_tampering(form):
     with pytest.raises(LedgerTampered, match="cannot be read"):
         Charge.from_form(form)
 
 
-def test_a_negative_charge_is_tampering_at_any_depth():
-    with pytest.raises(LedgerTampered, match="negative"):
-        Charge.from_form([0, {"w": [-1, {}, {}]}, {}])
+def test_the_odometer_takes_no_negative_charge_from_anybody():
+    with pytest.raises(RequestError, match="never negative"):
+        Charge((Charged(0, "view", "", -1),))
+    plan = resolve(Query(View(), Split(AttributeKey("ward"), (LEAF,) * 3), Count(), (Epsilon(9),)), SCHEMA)
+    with pytest.raises(RequestError, match="never negative"):
+        charge_of(replace(plan, units=(9, -9, 9)))
 
 
 @given(st.lists(st.tuples(st.sampled_from(["ann", "bob"]), st.sampled_from(["1", "2"]), queries), min_size=1, max_size=6))
@@ -228,7 +259,8 @@ def test_the_ledger_charges_both_accounts_by_the_definition_and_previews_exactly
             before = ledger.account(analyst).spent
             root = root_node(version, SCHEMA.fingerprint, "generated")
             request = Request(analyst, f"key {number}", f"plan {number}", root, query.charge(), 1, "count")
-            previewed, answered = ledger.preview(request)
+            previewed, suffices, answered = ledger.preview(request)
+            assert suffices
             assert not answered
             assert isinstance(ledger.reserve(request), Reservation)
             assert ledger.account(analyst).spent - before == previewed
@@ -286,8 +318,8 @@ def test_an_odometer_that_prices_against_a_stale_snapshot_is_caught():
 def test_an_odometer_that_takes_where_views_for_disjoint_is_caught():
     def overlapping_as_disjoint(totals: Totals, root: str, charge: Charge) -> int:
         before = totals.get(root, 0)
-        for name, inner in charge.wheres.items():
-            totals[name] = totals.get(name, 0) + cost_of(inner)
+        for name, inner in tree_of(charge).wheres.items():
+            totals[name] = totals.get(name, 0) + inner.total()
             totals[root] = max(totals.get(root, 0), totals[name])
         return totals[root] - before
 
@@ -297,8 +329,7 @@ def test_an_odometer_that_takes_where_views_for_disjoint_is_caught():
 
 def test_an_odometer_that_sums_over_cells_is_caught():
     def every_cell(totals: Totals, root: str, charge: Charge) -> int:
-        cells = [every_cell(totals, root, cell) for part in charge.partitions.values() for cell in part.values()]
-        return charge.own + sum(cells) + sum(every_cell(totals, root, inner) for inner in charge.wheres.values())
+        return sum(node.own for node in charge.nodes)
 
     with pytest.raises(AssertionError):
         check_odometer([CELL_NORTH, CELL_SOUTH], every_cell)

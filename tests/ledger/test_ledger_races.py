@@ -36,7 +36,7 @@ from dpmine.kernel.accounts import Account, Request
 from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.odometer import add_charge
 from dpmine.queries import LEAF, Cell, Count, Query, Split, View
-from dpmine.values import to_text
+from dpmine.wire import to_wire
 
 ANALYSTS = ("ann", "bob", "cleo")
 Asked = list[tuple[str, Query]]
@@ -159,7 +159,7 @@ def race_processes(path: Path, asked: Asked, *, processes: int, threads: int) ->
             assert worker.stdout.readline() == "ready\n"
         for number, worker in enumerate(workers):
             for analyst, query in asked[number::processes]:
-                worker.stdin.write(json.dumps({"analyst": analyst, "query": to_text(query)}) + "\n")
+                worker.stdin.write(json.dumps({"analyst": analyst, "query": to_wire(query).decode()}) + "\n")
             worker.stdin.flush()
         for worker in workers:
             worker.stdin.write("go\n")
@@ -279,7 +279,7 @@ def after_the_race(path: Path, kind: type[Ledger], asked: list[Request]) -> None
     ledger = open_ledger(path, cap=1000, kind=kind)
     ledger.barrier = threading.Barrier(1)
     ledger.grant("ann", 1000)
-    if asked[0].charge.partitions:
+    if any(node.kind == "partition" for node in asked[0].charge.nodes):
         pay(ledger, cell_request(501, 1))
     race_two(ledger, asked)
     ledger.close()

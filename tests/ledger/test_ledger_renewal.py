@@ -51,7 +51,7 @@ def test_what_a_renewal_adds_can_be_spent_and_no_more(tmp_path: Path) -> None:
     with open_visits(tmp_path / "l.db", cap=1, renewal=Renewal.every(30, epsilon=1, start=ago(45))) as data:
         private = data.grant("alice", epsilon=100)
         private.count(epsilon="1.5")
-        with pytest.raises(dm.BudgetError, match=r"0\.5 of the data set's cap remains"):
+        with pytest.raises(dm.BudgetError, match="of the data set's cap over all analysts"):
             private.count(epsilon="0.6")
         private.where("ward == north").count(epsilon="0.5")
         assert data.statement().dataset_spent == Epsilon.parse(2)

@@ -15,6 +15,7 @@ from dpmine.kernel import ledger as ledger_module
 from dpmine.kernel.accounts import Reservation, Stored
 from dpmine.kernel.ledger import Ledger
 from dpmine.values import to_text
+from dpmine.wire import to_wire
 
 
 @pytest.fixture
@@ -31,8 +32,8 @@ def ledger(tmp_path):
 
 def test_the_same_query_again_is_the_same_answer_for_free(ledger):
     kernel = kernel_on(ledger)
-    first = kernel.answer(count_query(100), analyst="ann")
-    again = kernel.answer(count_query(100), analyst="ann")
+    first = kernel.answer(to_wire(count_query(100)), analyst="ann")
+    again = kernel.answer(to_wire(count_query(100)), analyst="ann")
     assert again == first
     assert to_text(again) == to_text(first)
     assert ledger.account("ann").spent == 100
@@ -40,11 +41,11 @@ def test_the_same_query_again_is_the_same_answer_for_free(ledger):
 
 def test_a_stored_answer_is_free_even_when_the_budget_is_exhausted(ledger):
     kernel = kernel_on(ledger)
-    first = kernel.answer(count_query(WHOLE), analyst="ann")
+    first = kernel.answer(to_wire(count_query(WHOLE)), analyst="ann")
     with pytest.raises(BudgetError):
-        kernel.answer(count_query(1), analyst="ann")
-    assert kernel.answer(count_query(WHOLE), analyst="ann") == first
-    assert kernel.preview(count_query(WHOLE), analyst="ann").cached
+        kernel.answer(to_wire(count_query(1)), analyst="ann")
+    assert kernel.answer(to_wire(count_query(WHOLE)), analyst="ann") == first
+    assert kernel.preview(to_wire(count_query(WHOLE)), analyst="ann").cached
 
 
 def test_two_texts_that_mean_the_same_are_one_query(tmp_path):
@@ -67,7 +68,7 @@ def test_another_version_encoding_schema_epsilon_or_analyst_is_not_cached(ledger
         (kernel_on(ledger), count_query(101), "ann"),
         (kernel_on(ledger), count_query(100), "bob"),
     ]
-    heads = {kernel.answer(query, analyst=analyst).head for kernel, query, analyst in asked}
+    heads = {kernel.answer(to_wire(query), analyst=analyst).head for kernel, query, analyst in asked}
     assert len(heads) == len(asked)
     assert (ledger.account("ann").spent, ledger.account("bob").spent) == (501, 100)
 
@@ -77,41 +78,41 @@ def test_another_version_encoding_schema_epsilon_or_analyst_is_not_cached(ledger
 
 def test_the_same_key_with_the_same_plan_is_the_same_answer(ledger):
     kernel = kernel_on(ledger)
-    first = kernel.answer(count_query(100), analyst="ann", key="monday")
-    assert kernel.answer(count_query(100), analyst="ann", key="monday") == first
+    first = kernel.answer(to_wire(count_query(100)), analyst="ann", key="monday")
+    assert kernel.answer(to_wire(count_query(100)), analyst="ann", key="monday") == first
     assert ledger.account("ann").spent == 100
 
 
 def test_the_same_key_with_another_plan_is_a_conflict_and_costs_nothing(ledger):
     kernel = kernel_on(ledger)
-    kernel.answer(count_query(100), analyst="ann", key="monday")
+    kernel.answer(to_wire(count_query(100)), analyst="ann", key="monday")
     with pytest.raises(RequestError, match="was used for another query"):
-        kernel.answer(count_query(200), analyst="ann", key="monday")
+        kernel.answer(to_wire(count_query(200)), analyst="ann", key="monday")
     with pytest.raises(RequestError, match="was used for another query"):
-        kernel_on(ledger, version="2").answer(count_query(100), analyst="ann", key="monday")
+        kernel_on(ledger, version="2").answer(to_wire(count_query(100)), analyst="ann", key="monday")
     assert ledger.account("ann").spent == 100
 
 
 def test_another_key_is_no_way_to_a_second_draw(ledger):
     kernel = kernel_on(ledger)
-    first = kernel.answer(count_query(100), analyst="ann", key="monday")
-    assert kernel.answer(count_query(100), analyst="ann", key="tuesday") == first
-    assert kernel.answer(count_query(100), analyst="ann") == first
+    first = kernel.answer(to_wire(count_query(100)), analyst="ann", key="monday")
+    assert kernel.answer(to_wire(count_query(100)), analyst="ann", key="tuesday") == first
+    assert kernel.answer(to_wire(count_query(100)), analyst="ann") == first
     assert ledger.account("ann").spent == 100
 
 
 def test_keys_of_different_analysts_do_not_meet(ledger):
     ledger.grant("bob", WHOLE)
     kernel = kernel_on(ledger)
-    kernel.answer(count_query(100), analyst="ann", key="monday")
-    kernel.answer(count_query(200), analyst="bob", key="monday")
+    kernel.answer(to_wire(count_query(100)), analyst="ann", key="monday")
+    kernel.answer(to_wire(count_query(200)), analyst="bob", key="monday")
     assert (ledger.account("ann").spent, ledger.account("bob").spent) == (100, 200)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "a\nb", "\ud800", "plan:of somebody else"])
 def test_a_request_key_has_1_to_200_printable_characters_and_never_looks_like_a_plan(ledger, key):
     with pytest.raises(RequestError, match="1 to 200"):
-        kernel_on(ledger).answer(count_query(100), analyst="ann", key=key)
+        kernel_on(ledger).answer(to_wire(count_query(100)), analyst="ann", key=key)
     assert ledger.account("ann").spent == 0
 
 
@@ -214,7 +215,7 @@ def test_by_default_an_attempt_waits_before_it_takes_over(tmp_path, monkeypatch)
 
 def test_a_preview_of_a_request_under_way_says_that_it_costs_no_more(ledger):
     ledger.reserve(request())
-    assert ledger.preview(request()) == (0, False)
+    assert ledger.preview(request()) == (0, True, False)
 
 
 def test_many_threads_with_one_request_are_charged_once_and_get_the_same_bytes(ledger):
@@ -224,7 +225,7 @@ def test_many_threads_with_one_request_are_charged_once_and_get_the_same_bytes(l
 
     def ask() -> None:
         barrier.wait()
-        got.append(kernel.answer(count_query(100), analyst="ann", key="one"))
+        got.append(kernel.answer(to_wire(count_query(100)), analyst="ann", key="one"))
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:

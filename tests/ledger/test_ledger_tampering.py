@@ -16,11 +16,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ledger_auditor import audit
-from ledger_worlds import cell_request, count_query, kernel_on, open_ledger, pay, request
+from ledger_worlds import cell_request, charge_on, count_query, kernel_on, open_ledger, pay, request
 
 from dpmine.errors import LedgerError, LedgerTampered
 from dpmine.kernel.chain import Anchor
-from dpmine.kernel.odometer import Charge
+from dpmine.wire import to_wire
 
 # -- a ledger worth editing, made once and copied ---------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ def template(tmp_path_factory) -> Path:
     pay(ledger, request(100), b"one hundred")
     pay(ledger, cell_request(50, 1), b"cell one")
     pay(ledger, cell_request(50, 2), b"cell two")
-    pay(ledger, request(70, analyst="bob", charge=Charge(wheres={"old": Charge(own=70)})), b"the old")
+    pay(ledger, request(70, analyst="bob", charge=charge_on(70, ("where", "old"))), b"the old")
     ledger.reserve(request(30))
     ledger.store(ledger.reserve(request(30)), b"resumed")
     ledger.reserve(request(20))
@@ -247,7 +247,7 @@ def test_a_forger_who_rewrites_the_anchor_too_is_still_denied_by_the_heads_that_
     path = tmp_path / "l.db"
     ledger = open_ledger(path, cap=10_000)
     ledger.grant("ann", 5_000)
-    kept = kernel_on(ledger).answer(count_query(100), analyst="ann").head
+    kept = kernel_on(ledger).answer(to_wire(count_query(100)), analyst="ann").head
     ledger.close()
     assert audit(path).digests[kept.sequence] == kept.digest
     digests = rewrite_log(path, raise_the_cap)

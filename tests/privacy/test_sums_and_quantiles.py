@@ -23,6 +23,7 @@ from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.scores import RankScore
 from dpmine.queries import LEAF, Moments, Quantile, Query, ValueGrid, View, shares
 from dpmine.schema import Nominal, Numeric, Schema
+from dpmine.wire import from_wire, to_wire
 
 SUM, MEAN, VARIANCE = ((1,), False), ((0, 1), True), ((0, 1, 2), True)
 
@@ -55,7 +56,7 @@ def ask(values: list[Any], numeric: Numeric, question: Any, epsilon: str = "1") 
     ledger.grant("ann", 10**15)
     noise = NoNoise()
     kernel = Kernel(schema, MemoryEngine(table, bytes(32)), ledger, version="1", encoding="e", noise=noise)
-    reply = kernel.answer(Query(View(), LEAF, question, (Epsilon.parse(epsilon),)), analyst="ann")
+    reply = kernel.answer(to_wire(Query(View(), LEAF, question, (Epsilon.parse(epsilon),))), analyst="ann")
     assert ledger.account("ann").spent == Epsilon.parse(epsilon).units
     ledger.close()
     (numbers,) = reply.answer.numbers
@@ -250,8 +251,7 @@ def test_a_dry_run_says_the_cost_and_spends_nothing() -> None:
 
 
 def test_sums_and_quantiles_are_values_that_travel_as_json() -> None:
-    from dpmine.values import from_text, to_text
 
     for question in (Moments("x", (0, 1), True), Quantile("x", 1, 2)):
         query = Query(View(), LEAF, question, (Epsilon.parse(1),))
-        assert from_text(to_text(query), Query) == query
+        assert from_wire(to_wire(query), Query) == query

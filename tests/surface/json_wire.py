@@ -12,6 +12,7 @@ from dpmine.schema import Schema
 from dpmine.statements import Statement
 from dpmine.tables import Executor, PrivateTable
 from dpmine.values import from_text, to_text
+from dpmine.wire import LONGEST_REQUEST, from_wire, to_wire
 
 Send = Callable[[str], str]
 Opener = Callable[..., PrivateTable]
@@ -26,9 +27,9 @@ def wire_to(executor: Executor) -> Send:
         if request["do"] == "schema":
             return executor.schema.to_toml()
         if request["do"] == "answer":
-            return to_text(executor.answer(from_text(request["query"], Query), key=request["key"]))
+            return to_text(executor.answer(from_wire(request["query"], Query, longest=LONGEST_REQUEST), key=request["key"]))
         if request["do"] == "preview":
-            return to_text(executor.preview(from_text(request["query"], Query)))
+            return to_text(executor.preview(from_wire(request["query"], Query, longest=LONGEST_REQUEST)))
         if request["do"] == "remaining":
             return str(executor.remaining())
         assert request["do"] == "statement"
@@ -50,10 +51,10 @@ class JsonExecutor:
         return answer
 
     def answer(self, query: Query, *, key: str | None = None) -> Reply:
-        return from_text(self._ask(do="answer", query=to_text(query), key=key), Reply, longest=None)
+        return from_text(self._ask(do="answer", query=to_wire(query).decode(), key=key), Reply)
 
     def preview(self, query: Query) -> Preview:
-        return from_text(self._ask(do="preview", query=to_text(query)), Preview)
+        return from_text(self._ask(do="preview", query=to_wire(query).decode()), Preview)
 
     def remaining(self) -> Epsilon:
         return Epsilon.parse_or_zero(self._ask(do="remaining"))

@@ -41,7 +41,8 @@ from dpmine.queries import (
 )
 from dpmine.resolution import resolve
 from dpmine.schema import Nominal, Numeric, Schema, Unit
-from dpmine.values import canonical, from_text, to_text
+from dpmine.values import canonical
+from dpmine.wire import from_wire, to_wire
 
 HUGE = 10_000
 
@@ -362,9 +363,9 @@ def test_a_preview_says_how_much_noise_there_will_be(private: dm.PrivateTable) -
 @pytest.mark.parametrize("question", [QUESTION, PrivateTree(RULES, 3)], ids=["sums", "tree"])
 def test_questions_come_back_from_their_json_text(question: Any) -> None:
     query = Query(View(), LEAF, question, (Epsilon(5),))
-    assert from_text(to_text(query), Query) == query
+    assert from_wire(to_wire(query), Query) == query
     plan = resolve(query, SCHEMA)
-    assert canonical(plan) == canonical(resolve(from_text(to_text(query), Query), SCHEMA))
+    assert canonical(plan) == canonical(resolve(from_wire(to_wire(query), Query), SCHEMA))
 
 
 def test_labels_follow_the_number_of_centres_and_edges() -> None:

@@ -109,7 +109,7 @@ def test_a_query_beyond_the_allotment_is_refused_and_nothing_is_spent(private: d
 def test_a_query_beyond_the_cap_is_refused_and_nothing_is_spent(opened: Opener) -> None:
     private = opened(TABLE, SCHEMA, epsilon=1, cap="0.5")
     private.count(epsilon="0.4")
-    with pytest.raises(BudgetError, match="of the data set's cap remains"):
+    with pytest.raises(BudgetError, match="of the data set's cap over all analysts"):
         private.histogram("ward", epsilon="0.2")
     assert str(private.remaining()) == "0.6"
 
@@ -287,8 +287,9 @@ def test_a_dry_run_costs_nothing_and_says_what_the_charge_will_be(
 
 def test_a_dry_run_tells_the_price_even_when_the_budget_is_short(private: dm.PrivateTable) -> None:
     preview = private.count(epsilon=5, dry_run=True)
-    assert (str(preview.cost), str(preview.remaining), str(preview.dataset_remaining)) == ("5", "1", "1")
-    assert str(preview).startswith("This query costs epsilon 5; epsilon 1 remains. The count will be off by ")
+    assert (str(preview.cost), str(preview.remaining), preview.dataset_suffices) == ("5", "1", False)
+    room = "The data set's cap has no room for it."
+    assert str(preview).startswith(f"This query costs epsilon 5; epsilon 1 remains. {room} The count will be off by ")
 
 
 def test_a_dry_run_refuses_what_the_query_would(private: dm.PrivateTable) -> None:

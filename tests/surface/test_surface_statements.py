@@ -65,7 +65,8 @@ def test_the_guarantee_is_one_plain_sentence_with_unit_relation_and_what_changin
     assert guarantee == (
         "The answers given to this analyst are 0.25-differentially private (pure epsilon, delta 0) for adding or removing "
         "one row: no one row makes any outcome more than exp(0.25) times as likely. Changing a row's values counts as "
-        "removing one row and adding another, which costs twice."
+        "removing one row and adding another, which costs twice. What else an analyst may notice, whether the data set's "
+        "cap still has room, follows from what others were answered; all of it together is covered by the cap."
     )
     assert str(private.statement()).endswith(guarantee)
 

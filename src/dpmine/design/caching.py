@@ -63,7 +63,7 @@ def _read(path: Path, setting: Setting) -> FiniteMechanism | None:
     try:
         if path.stat().st_size > _LONGEST_FILE:
             return None
-        mechanism = from_text(path.read_text(encoding="ascii"), FiniteMechanism, longest=None)
+        mechanism = from_text(path.read_text(encoding="ascii"), FiniteMechanism)
     except (OSError, ValueError, DpmineError):
         return None
     fits = (mechanism.low, mechanism.step, len(mechanism.weights)) == (

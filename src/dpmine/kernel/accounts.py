@@ -62,13 +62,14 @@ def account_of(row: tuple[Any, ...]) -> Account:
 
 
 def short_of_budget(account: Account, increase: int) -> BudgetError:
+    """Nothing was charged. How much is left of the data set's cap follows from what others asked, so that is not told."""
     needed, remaining = format_units(increase), format_units(account.remaining)
-    whose = "of the data set's cap " if account.name == DATASET else ""
-    advice = (
-        "ask the data owner for more"
-        if account.remaining == 0
-        else (f"Ask with at most {remaining}, or ask the data owner for more")
-    )
-    advice = advice[0].upper() + advice[1:]
-    message = f"Cannot answer: this query needs epsilon {needed} and {remaining} {whose}remains. {advice}."
+    if account.name == DATASET:
+        needs = f"this query needs epsilon {needed} of the data set's cap over all analysts, which has less left"
+        return BudgetError(
+            f"Cannot answer: {needs}. Ask with less, or ask the data owner.", requested=needed, remaining=None
+        )
+    advice = "ask the data owner for more"
+    advice = advice.capitalize() if account.remaining == 0 else f"Ask with at most {remaining}, or {advice}"
+    message = f"Cannot answer: this query needs epsilon {needed} and {remaining} remains. {advice}."
     return BudgetError(message, requested=needed, remaining=remaining)

@@ -16,8 +16,8 @@ from dpmine.exponentials import exp_bounds
 from dpmine.kernel.entropy import Entropy
 from dpmine.kernel.exact import uniform_is_below
 from dpmine.kernel.noise import Integers
+from dpmine.queries import MOST_COPIES
 
-MOST_COPIES = 1_000_000
 _EXP_ERROR = 2.0**-40  # relative; numpy's exp on a correctly rounded argument below 745 is a thousand times better
 
 

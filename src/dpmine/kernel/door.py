@@ -30,7 +30,6 @@ from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.noise import LIMIT, ExactNoise, Integers, NoiseSource, add_noise
 from dpmine.kernel.odometer import charge_of, root_node
 from dpmine.kernel.private_tree import Cutting, decay_of, grow_private_tree
-from dpmine.kernel.replay import DATASET
 from dpmine.kernel.scores import (
     RankScore,
     Score,
@@ -72,9 +71,11 @@ from dpmine.resolution import CELLS_AT_ONCE, resolve
 from dpmine.schema import Schema
 from dpmine.told_statistics import exact_statistic, lattice_point
 from dpmine.values import canonical, from_text, value_hash
+from dpmine.wire import from_wire
 
 FAMILY_MASS = 2**32  # of the base measure; shared evenly by the candidates of a family
 PLAN_PREFIX = "plan:"  # of the keys of requests that name none
+NOT_ANSWERED = "The query was charged but could not be answered. Ask the data owner."
 
 
 class Engine(Protocol):
@@ -125,8 +126,8 @@ class Kernel:
         self._noise = noise or ExactNoise(self._entropy)
         self._checkpoint = checkpoint
 
-    def answer(self, query: Query, *, analyst: str, key: str | None = None) -> Reply:
-        """Answer one query: charge, compute, store, release."""
+    def answer(self, query: bytes, *, analyst: str, key: str | None = None) -> Reply:
+        """Answer one query, as it travels (`dpmine.wire`): charge, compute, store, release."""
         plan, request = self._plan(query, analyst, key)
         self._engine.ready()
         self._checkpoint("planned")
@@ -139,17 +140,19 @@ class Kernel:
         # Only what was stored is released. If it is what we have just written, it need not be read again.
         return Reply(answer, Epsilon(stored.cost), stored.head) if stored.answer == text else _reply(stored)
 
-    def preview(self, query: Query, *, analyst: str) -> Preview:
+    def preview(self, query: bytes, *, analyst: str) -> Preview:
         """What the query would cost and how far off it would be. Looks at no row and spends nothing."""
         plan, request = self._plan(query, analyst, None)
-        cost, cached = self.ledger.preview(request)
+        cost, dataset_suffices, cached = self.ledger.preview(request)
         remaining = self.ledger.account(analyst).remaining
-        dataset_remaining = self.ledger.account(DATASET).remaining
-        error = expected_error(plan)
-        return Preview(Epsilon(cost), Epsilon(remaining), Epsilon(dataset_remaining), cached, error)
+        return Preview(Epsilon(cost), Epsilon(remaining), dataset_suffices, cached, expected_error(plan))
 
-    def _plan(self, query: Query, analyst: str, key: str | None) -> tuple[Plan, Request]:
-        plan = resolve(query, self.schema)
+    def _plan(self, query: bytes, analyst: str, key: str | None) -> tuple[Plan, Request]:
+        """Read the query anew from its text: no object that a caller made is ever looked at again."""
+        try:
+            plan = resolve(from_wire(query, Query), self.schema)
+        except RecursionError:
+            raise RequestError("There is too little stack left here for a question that is nested so deeply.") from None
         root = root_node(self.version, self.schema.fingerprint, self._encoding)
         name = value_hash(plan) + "@" + root
         if key is not None and not (1 <= len(key) <= 200 and key.isprintable() and not key.startswith(PLAN_PREFIX)):
@@ -167,11 +170,17 @@ class Kernel:
         return plan, request
 
     def _compute_behind_the_door(self, plan: Plan) -> tuple[Answer, bytes]:
+        """The answer and its text. What fails in here leaves no trace: exceptions and their frames hold exact numbers."""
+        failure: BaseException = AnswerError(NOT_ANSWERED)
         try:
             answer = self._compute(plan)
             return answer, canonical(answer)
         except Exception:
-            raise AnswerError("The query was charged but could not be answered. Ask the data owner.") from None
+            pass
+        except BaseException as interruption:  # Ctrl-C, say
+            interruption.__context__ = interruption.__cause__ = None
+            failure = interruption.with_traceback(None)
+        raise failure  # out here, where nothing is remembered as its context
 
     def _compute(self, plan: Plan) -> Answer:
         epsilon = tuple(Epsilon(units) for units in plan.units)
@@ -417,7 +426,7 @@ def family_masses(family: RowSplits) -> Integers:
 
 
 def _reply(stored: Stored) -> Reply:
-    return Reply(from_text(stored.answer, Answer, longest=None), Epsilon(stored.cost), stored.head)
+    return Reply(from_text(stored.answer, Answer), Epsilon(stored.cost), stored.head)
 
 
 def describe(plan: Plan) -> str:

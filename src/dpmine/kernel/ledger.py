@@ -428,15 +428,20 @@ class Ledger:
             totals.update((str(node), int(units)) for node, units in rows)
         return totals
 
-    def preview(self, request: Request) -> tuple[int, bool]:
-        """What the request would cost its analyst now, and whether it is already answered. Charges nothing."""
+    def preview(self, request: Request) -> tuple[int, bool, bool]:
+        """What the request would cost its analyst now, whether the data set's cap has room for it, and whether it is already
+        answered. Charges nothing."""
         with self._database() as database:
             self._account_within(database, request.analyst)
             known = self._known_request(database, request)
             if known is not None:
-                return 0, known[1] == "ANSWERED"
-            totals = self._totals(database, request.analyst, request)
-            return add_charge(totals, request.root, request.charge) * request.rows_per_unit, False
+                return 0, True, known[1] == "ANSWERED"
+            dataset = self._dataset_account(database)
+            cost, of_cap = (
+                add_charge(self._totals(database, name, request), request.root, request.charge) * request.rows_per_unit
+                for name in (request.analyst, DATASET)
+            )
+            return cost, of_cap <= dataset.allotment - dataset.spent, False
 
     def store(self, reservation: Reservation, answer: bytes, *, patience: float = 60.0) -> Stored:
         """Keep the answer, if this attempt still holds the request; return the bytes that may be released."""

@@ -11,74 +11,112 @@ docs/proofs.md#odometer shows why the total at a root bounds the privacy loss of
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import MutableMapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from dpmine.errors import LedgerTampered
-from dpmine.plans import Branch, Cells, Enter, Keep, Plan, RowKey, RowRules
+from dpmine.errors import LedgerTampered, RequestError
+from dpmine.plans import Branch, Enter, Keep, Plan, RowKey, RowRules
 from dpmine.values import value_hash
 
 Totals = MutableMapping[str, int]
+VIEWS = ("view", "where", "cell")  # what can be asked, narrowed and partitioned
 
 
-@dataclass
+class Charged(NamedTuple):
+    """A node of a charge: the view that it starts from, a narrowing, a partition, or one of its cells."""
+
+    parent: int
+    """The place of its parent in the charge; its own place for the first."""
+    kind: str
+    name: str
+    own: int
+    """The units of queries asked right here. Partitions are never asked, only their cells."""
+
+
+@dataclass(frozen=True)
 class Charge:
-    """What one query adds at a view: its own units, and charges at views below it."""
+    """What one query adds at a view and at views below it: nodes, each after its parent.
 
-    own: int = 0
-    wheres: dict[str, Charge] = field(default_factory=dict)
-    partitions: dict[str, dict[int, Charge]] = field(default_factory=dict)
+    A flat list, because views are a hundred steps deep: nothing that reads or adds a charge needs a deep stack.
+    """
+
+    nodes: tuple[Charged, ...] = (Charged(0, "view", "", 0),)
+
+    def __post_init__(self) -> None:
+        """Refuse what would lower a total, or count a node's cells apart: whoever made it, it would mint budget."""
+        if not self.nodes or self.nodes[0][:3] != (0, "view", ""):
+            raise RequestError("A charge begins with the view that it is charged to.")
+        seen = set()
+        for place, node in enumerate(self.nodes):
+            if type(node.own) is not int or node.own < 0 or (node.own and node.kind not in VIEWS):
+                raise RequestError("A charge is a whole number of units, of a view, and never negative.")
+            if place == 0:
+                continue
+            if type(node.name) is not str or not 0 <= node.parent < place:
+                raise RequestError("A charge lists every node after its parent.")
+            fits = ("cell",) if self.nodes[node.parent].kind == "partition" else ("where", "partition")
+            if node.kind not in fits or node[:3] in seen:
+                raise RequestError("A charge names views, their partitions and the cells of these, each once.")
+            seen.add(node[:3])
 
     def form(self) -> list[Any]:
         """Plain lists for the ledger's log; `from_form` is the inverse."""
-        return [
-            self.own,
-            {name: charge.form() for name, charge in self.wheres.items()},
-            {name: {str(i): charge.form() for i, charge in cells.items()} for name, cells in self.partitions.items()},
-        ]
+        return [list(node) for node in self.nodes]
 
     @classmethod
     def from_form(cls, form: Any) -> Charge:
         try:
-            own, wheres, partitions = form
-            charge = cls(
-                int(own),
-                {name: cls.from_form(inner) for name, inner in wheres.items()},
-                {name: {int(i): cls.from_form(inner) for i, inner in cells.items()} for name, cells in partitions.items()},
-            )
-        except (TypeError, ValueError, AttributeError):
+            return cls(tuple(Charged(*node) for node in form))
+        except (TypeError, RequestError):
             raise LedgerTampered("The ledger holds a charge that cannot be read.") from None
-        if charge.own < 0:
-            raise LedgerTampered("The ledger holds a negative charge.")
-        return charge
+
+    def names(self, root: str) -> list[str]:
+        """What each node is called in the odometer, below that root."""
+        names: list[str] = []
+        for node in self.nodes:
+            names.append(root if node.kind == "view" else _node(names[node.parent], node.kind, node.name))
+        return names
 
 
 def charge_of(plan: Plan) -> Charge:
     """The charge of a plan: each leaf cell's epsilon at the view that the leaf's path names."""
+    nodes = [Charged(0, "view", "", 0)]
+
+    def below(parent: int, kind: str, name: str) -> int:
+        nodes.append(Charged(parent, kind, name, 0))
+        return len(nodes) - 1
+
+    here = 0
+    for step in plan.cells.steps:
+        if isinstance(step, Keep):
+            here = below(here, "where", value_hash(step.test))
+        else:
+            assert isinstance(step, Enter)
+            here = below(below(here, "partition", _key_name(step.key)), "cell", str(step.index))
     units = iter(plan.units)
-    return _charge_below(plan.cells, 0, units)
+    waiting: list[tuple[int, RowRules | None]] = [(here, plan.cells.rules)]
+    while waiting:
+        here, rules = waiting.pop()
+        if isinstance(rules, Branch):
+            partition = below(here, "partition", _key_name(rules.key))
+            cells = [(below(partition, "cell", str(index)), child) for index, child in enumerate(rules.children)]
+            waiting += reversed(cells)  # leaves come in the order of their units
+        else:
+            nodes[here] = nodes[here]._replace(own=next(units))
+    return Charge(_paid(nodes))
 
 
-def _charge_below(cells: Cells, depth: int, units: Iterator[int]) -> Charge:
-    if depth == len(cells.steps):
-        return _charge_rules(cells.rules, units)
-    step = cells.steps[depth]
-    inner = _charge_below(cells, depth + 1, units)
-    if isinstance(step, Keep):
-        return Charge(wheres={value_hash(step.test): inner})
-    assert isinstance(step, Enter)
-    return Charge(partitions={_key_name(step.key): {step.index: inner}})
-
-
-def _charge_rules(rules: RowRules | None, units: Iterator[int]) -> Charge:
-    if rules is None:
-        return Charge(own=next(units))
-    assert isinstance(rules, Branch)
-    children = {index: _charge_rules(child, units) for index, child in enumerate(rules.children)}
-    paid = {index: charge for index, charge in children.items() if charge.own or charge.partitions}
-    return Charge(partitions={_key_name(rules.key): paid}) if paid else Charge()
+def _paid(nodes: list[Charged]) -> tuple[Charged, ...]:
+    """Only what is charged, and what lies above it: cells at epsilon 0 are not asked."""
+    keeps = [node.own != 0 for node in nodes]
+    for place in range(len(nodes) - 1, 0, -1):
+        keeps[nodes[place].parent] |= keeps[place]
+    keeps[0] = True
+    kept = [place for place, keep in enumerate(keeps) if keep]
+    renumbered = {place: number for number, place in enumerate(kept)}
+    return tuple(nodes[place]._replace(parent=renumbered[nodes[place].parent]) for place in kept)
 
 
 @lru_cache(maxsize=4096)
@@ -95,35 +133,29 @@ def root_node(version: str, schema_fingerprint: str, encoding: str) -> str:
     return _node("root", version, schema_fingerprint, encoding)
 
 
-def nodes_of(root: str, charge: Charge) -> Iterator[str]:
+def nodes_of(root: str, charge: Charge) -> list[str]:
     """Every node that adding the charge reads: what a ledger must fetch first."""
-    yield root
-    for name, inner in charge.wheres.items():
-        yield from nodes_of(_node(root, "where", name), inner)
-    for name, cells in charge.partitions.items():
-        partition = _node(root, "partition", name)
-        yield partition
-        for index, inner in cells.items():
-            yield from nodes_of(_node(partition, "cell", str(index)), inner)
+    return charge.names(root)
 
 
 def add_charge(totals: Totals, root: str, charge: Charge) -> int:
-    """Add a charge below `root`, update every total on its way, and return the increase at `root`."""
-    increase = charge.own
-    for name, inner in charge.wheres.items():
-        increase += add_charge(totals, _node(root, "where", name), inner)
-    for name, cells in charge.partitions.items():
-        partition = _node(root, "partition", name)
-        before = totals.get(partition, 0)
-        after = before
-        for index, inner in cells.items():
-            cell = _node(partition, "cell", str(index))
-            add_charge(totals, cell, inner)
-            after = max(after, totals.get(cell, 0))
-        totals[partition] = after
-        increase += after - before
-    totals[root] = totals.get(root, 0) + increase
-    return increase
+    """Add a charge below `root`, update every total on its way, and return the increase at `root`.
+
+    From the last node to the first: whatever lies below a node has been added when its own turn comes.
+    """
+    names = charge.names(root)
+    increases = [node.own for node in charge.nodes]  # of a partition: how much its dearest cell rose
+    dearest: dict[int, int] = {}
+    for place in range(len(charge.nodes) - 1, -1, -1):
+        node, before = charge.nodes[place], totals.get(names[place], 0)
+        if node.kind == "partition":
+            increases[place] = max(dearest.get(place, 0) - before, 0)
+        totals[names[place]] = before + increases[place]
+        if node.kind == "cell":
+            dearest[node.parent] = max(dearest.get(node.parent, 0), totals[names[place]])
+        elif place:
+            increases[node.parent] += increases[place]
+    return increases[0]
 
 
 def _node(*parts: str) -> str:
