@@ -129,7 +129,7 @@ from dpmine.queries import (
     phantoms,
     shares,
 )
-from dpmine.schema import Nominal, Numeric, Schema
+from dpmine.schema import MOST_ROWS, Nominal, Numeric, Schema
 from dpmine.told_statistics import largest_value, sensitivity_of, told_attribute, value_range
 from dpmine.values import canonical
 
@@ -164,19 +164,14 @@ def resolve(query: Query, schema: Schema) -> Plan:
 
 
 def resolve_cells(steps: tuple[Step, ...], rules: Rules, schema: Schema) -> Cells:
-    """Only the cells of a query, for engines that are asked on their own."""
-    resolver = _Resolver(schema)
+    """Only the cells of a query, as many as you like, for engines that are asked on their own."""
+    resolver = _Resolver(schema, most_cells=MOST_ROWS)
     return Cells(tuple(resolver.step(step) for step in steps), resolver.rules(rules))
 
 
 def _check_depth(steps: int) -> None:
     if steps > MOST_STEPS:
         raise RequestError(f"A cell may lie at most {MOST_STEPS} steps deep, in the view and the rule tree together.")
-
-
-def _check_cells(cells: int) -> None:
-    if cells > MOST_CELLS:
-        raise RequestError(f"This query has {cells} cells or more; one query may have at most {MOST_CELLS}.")
 
 
 def _check_size(question: RowQuestion, leaves: int) -> None:
@@ -263,8 +258,9 @@ def _check_vector(question: VectorOfSums, units: int) -> None:
 class _Resolver:
     """Resolves the parts of one query; a key that occurs again is resolved once."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, most_cells: int = MOST_CELLS) -> None:
         self._schema = schema
+        self._most_cells = most_cells
         self._keys: dict[Key, RowKey] = {}
         self._cells = 1
 
@@ -299,7 +295,8 @@ class _Resolver:
         if len(rules.children) != key.size:
             raise RequestError(f"A split by {rules.key.title!r} needs {key.size} children. Got {len(rules.children)}.")
         self._cells += len(rules.children) - 1
-        _check_cells(self._cells)  # a short request may name one part many times
+        if self._cells > self._most_cells:  # a short request may name one part many times
+            raise RequestError(f"This query has too many cells; one query may have at most {self._most_cells}.")
         return Branch(key, tuple([self.rules(child, depth + 1) for child in rules.children]))
 
     def question(self, question: Question, leaves: int) -> RowQuestion:

@@ -63,7 +63,8 @@ def subclasses(cls: type) -> list[type]:
 def test_every_question_step_and_mechanism_has_its_proof() -> None:
     from dpmine.kernel import scores
 
-    wanted = [*subclasses(queries.Question), *subclasses(queries.Step), *subclasses(scores.Score), *MECHANISMS]
+    found = [*subclasses(queries.Question), *subclasses(queries.Step), *subclasses(scores.Score), *MECHANISMS]
+    wanted = [cls for cls in found if cls.__module__.startswith("dpmine.")]  # other tests make subclasses of their own
     assert len(wanted) >= 14
     assert [cls.__name__ for cls in wanted if f"{cls.__module__}.{cls.__name__}`" not in PROOFS] == []
 
