@@ -7,7 +7,7 @@ hours_per_week 1 to 100 by 1; categories and taxonomies as published; at most 50
 Keys:
     folds                                    of a cross-validation
     repetitions                              of a cross-validation
-    accuracy[algorithm][epsilon]             the mean over all folds of all repetitions (peers: one repetition)
+    accuracy[algorithm][epsilon]             the mean over all folds of all repetitions (scikit-learn and peers: of one)
     auc[algorithm][epsilon]                  the same of the area under the curve
     accuracy_deviation[algorithm][epsilon]   the standard deviation over folds
     auc_deviation[algorithm][epsilon]        the same of the area under the curve
@@ -61,7 +61,7 @@ ALGORITHMS: dict[str, Callable[[str], Any]] = {
 
 
 def main() -> None:
-    args = arguments(__doc__ or "", ["ours", "ideas", "deviation", "peers"])
+    args = arguments(__doc__ or "", ["ours", "ideas", "deviation", "sklearn", "peers"], peers=("sklearn", "peers"))
     data_folder()
     result: dict[str, Any] = {"folds": FOLDS, "repetitions": REPETITIONS, "accuracy": {}, "auc": {}}
     result |= {"accuracy_deviation": {}, "auc_deviation": {}}
@@ -81,10 +81,11 @@ def main() -> None:
             result["fit_deviation"][name] = round(float(np.std([a for a, _ in accuracies], ddof=1)), 5)
             result["fit_mean"][name] = round(float(np.mean([a for a, _ in accuracies])), 4)
             say(f"{FITS} fits of {name}: {result['fit_mean'][name]} +- {result['fit_deviation'][name]}")
-    if "peers" in args.names:
+    if "sklearn" in args.names:
         for depth in (5, None):
             name = f"scikit-learn tree depth {depth}" if depth else "scikit-learn tree, full depth"
             record(result, name, {"none": in_parallel([("sklearn", str(depth or 0), "none", 0, f) for f in range(FOLDS)])})
+    if "peers" in args.names:
         for measure, found in diffprivlib().items():
             for name, by_epsilon in found.items():
                 for epsilon, values in by_epsilon.items():

@@ -111,7 +111,7 @@ def cut(node: Node, depth: int) -> Rules:
     return Split(node.split, tuple(cut(child, depth - 1) for child in node.children))
 
 
-def bare_levels(table: EncodedTable, levels: Sequence[CellIds]) -> None:
+def bare_levels(table: EncodedTable, levels: Sequence[CellIds]) -> np.ndarray:
     """The least that any tree must do: count (cell, class, code) of each attribute at each level, then (cell, class)."""
     target = table.columns[CLASS]
     classes = table.schema.single(CLASS).size
@@ -130,6 +130,7 @@ def bare_levels(table: EncodedTable, levels: Sequence[CellIds]) -> None:
                 total += np.bincount(base * size + column[rows], minlength=total.size)
             if not asked:
                 leaves += np.bincount(base, minlength=leaves.size)
+    return leaves
 
 
 def sklearn_fit(table: EncodedTable) -> Callable[[], Any]:
