@@ -215,7 +215,8 @@ def diffprivlib() -> dict[str, dict[str, dict[str, list[float]]]]:
             folds=np.array([fold_numbers(0)]),
         )
         script = Path(__file__).with_name("peer_diffprivlib.py")
-        done = subprocess.run([python, script, file, ",".join(EPSILONS)], check=True, stdout=subprocess.PIPE, text=True)
+        command = [python, "-E", script, file, ",".join(EPSILONS)]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, dict[str, dict[str, list[float]]]] = json.loads(done.stdout.splitlines()[-1])
     return found
 

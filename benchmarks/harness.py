@@ -71,9 +71,12 @@ def peer(module: str, package: str | None = None) -> ModuleType:
 
 
 def peer_python(folder: Path, module: str, *packages: str) -> Path:
-    """The python of an environment of its own that has this module, from these packages."""
+    """The python of an environment of its own that has this module, from these packages; to be run with -E.
+
+    With -E it ignores PYTHONPATH, which may lead to packages of this environment that do not go with its own.
+    """
     python = folder / "bin" / "python"
-    if not python.exists() or subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode:
+    if not python.exists() or subprocess.run([python, "-E", "-c", f"import {module}"], capture_output=True).returncode:
         install(folder, *packages)
     return python
 

@@ -271,7 +271,7 @@ def diffprivlib(data: Points) -> dict[str, tuple[list[NDArray[np.float64]], floa
         file = Path(folder) / "points.npz"
         np.savez(file, points=data.true, low=low, high=high, k=data.k)
         script = Path(__file__).with_name("peer_kmeans.py")
-        command = [python, script, file, ",".join(EPSILONS), str(RUNS)]
+        command = [python, "-E", script, file, ",".join(EPSILONS), str(RUNS)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found = json.loads(done.stdout.splitlines()[-1])
     return {e: ([np.array(centres) for centres in found[e]["centres"]], found[e]["seconds"]) for e in EPSILONS}

@@ -437,7 +437,7 @@ def measure_peers(result: dict[str, Any]) -> None:
         def one(mechanism: str, epsilon: str, run: int) -> dict[str, float]:
             made = Path(folder) / f"{mechanism}-{epsilon}-{run}.npz"
             script = Path(__file__).with_name("peer_dpmm.py")
-            subprocess.run([python, script, file, mechanism, epsilon, str(run), made], check=True)
+            subprocess.run([python, "-E", script, file, mechanism, epsilon, str(run), made], check=True)
             found = np.load(made)
             measures = judged(dict(zip(names, found["codes"].T, strict=True)), run)
             say(f"{mechanism}, epsilon {epsilon}, split {run}: {float(found['seconds']):.0f} s, {measures['boosting']:.4f}")

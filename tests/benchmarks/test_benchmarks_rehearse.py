@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
+import dpmine
 from dpmine.datasets import adult_schema
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory import CellIds
@@ -55,11 +56,10 @@ def reads_data(script: str) -> bool:
 
 def run(script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The script as people start it; it finds dpmine where these tests found it."""
-    paths = os.pathsep.join(path for path in sys.path if path)
     command = [sys.executable, str(FOLDER / f"{script}.py"), *arguments]
     return subprocess.run(
         command,
-        env=os.environ | {"PYTHONPATH": paths} | ONE_THREAD | environment,
+        env=os.environ | {"PYTHONPATH": str(Path(dpmine.__file__).parents[1])} | ONE_THREAD | environment,
         capture_output=True,
         text=True,
         check=False,
@@ -220,7 +220,10 @@ def test_only_runs_the_named_part_alone(script: str, part: str, keys: set[str], 
 def test_a_peer_runs_where_its_environment_has_been_installed(peer: str) -> None:
     """A full benchmark installs peers into environments of their own; a rehearsal only uses what is there."""
     script, python = PEERS[peer], FOLDER.parent / ".venv-peers" / "bin" / "python"
-    if not python.exists() or subprocess.run([python, "-c", "import diffprivlib.models"], capture_output=True).returncode:
+    if (
+        not python.exists()
+        or subprocess.run([python, "-E", "-c", "import diffprivlib.models"], capture_output=True).returncode
+    ):
         pytest.skip(f"no diffprivlib in .venv-peers: `python benchmarks/{script}.py --only peers` installs and runs it")
     found = last_line(run(script, "--rehearse", "--only", ONLY_PEERS))
     assert set(found) - {"rehearsal"} <= set(documented(script, with_peers=True))
