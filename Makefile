@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all check check-all lint format clean
+.PHONY: demo test test-all rehearse check check-all lint format clean
 .DEFAULT_GOAL := demo
 
 .venv/.installed: pyproject.toml constraints.txt
@@ -22,7 +22,11 @@ lint: .venv/.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-check: lint test
+# Every script in benchmarks/ on a few hundred rows, so that none stops running unnoticed.
+rehearse: .venv/.installed
+	$(BIN)/python -m pytest -n 2 -m benchmarks tests/benchmarks
+
+check: lint test rehearse
 
 # The slow tests too: many more crashes, races and draws.
 check-all: lint .venv/.installed

@@ -2,12 +2,19 @@
 
 45,222 complete rows (training and test part together). Public bounds, the same for everybody: age 15 to 95 by 1, fnlwgt
 0 to 1,500,000 by 10,000, education_num 1 to 20 by 1, capital_gain 0 to 100,000 by 500, capital_loss 0 to 5,000 by 50,
-hours_per_week 1 to 100 by 1; categories and taxonomies as published; at most 50,000 rows.
+hours_per_week 1 to 100 by 1; categories and taxonomies as published; at most 50,000 rows. Needs DPMINE_DATA.
 
-Keys: `accuracy[algorithm][epsilon]` and `auc[algorithm][epsilon]` are means over all folds of all repetitions (peers: one
-repetition), `accuracy_deviation` and `auc_deviation` their standard deviations over folds; `ideas[name][epsilon]` is the
-accuracy of TreeClassifier with one idea switched off (and of the steps from DiffP-C4.5 to it); `fit_deviation[algorithm]`
-is the deviation of the accuracy over 50 fits on one fixed split at epsilon 1.
+Keys:
+    folds                                    of a cross-validation
+    repetitions                              of a cross-validation
+    accuracy[algorithm][epsilon]             the mean over all folds of all repetitions (scikit-learn and peers: of one)
+    auc[algorithm][epsilon]                  the same of the area under the curve
+    accuracy_deviation[algorithm][epsilon]   the standard deviation over folds
+    auc_deviation[algorithm][epsilon]        the same of the area under the curve
+    ideas[name][epsilon]                     the accuracy of TreeClassifier with one idea switched off, and of the steps from
+                                             DiffP-C4.5 to it
+    fit_mean[algorithm]                      the mean accuracy over 50 fits on one fixed split at epsilon 1
+    fit_deviation[algorithm]                 its standard deviation
 """
 
 from __future__ import annotations
@@ -15,7 +22,6 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-import venv
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -30,14 +36,16 @@ from dpmine.datasets import adult as adult_rows
 from dpmine.datasets import adult_schema
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.frames import open_source
-from harness import PEERS, arguments, data_folder, finish, say
+from dpmine.reproduce.tree_runs import part_of_table
+from harness import PEERS, arguments, data_folder, finish, peer_python, say, sized
 
-EPSILONS = ("0.1", "0.5", "1", "2", "4")
-FOLDS = 10
-REPETITIONS = 5
-IDEA_REPETITIONS = 3
-FITS = 50
-WORKERS = 2
+EPSILONS = sized(("0.1", "0.5", "1", "2", "4"), rehearsal=("1",))
+IDEA_EPSILONS = sized(("0.1", "0.5", "1"), rehearsal=("1",))
+FOLDS = sized(10, rehearsal=2)
+REPETITIONS = sized(5, rehearsal=1)
+IDEA_REPETITIONS = sized(3, rehearsal=1)
+FITS = sized(50, rehearsal=2)
+WORKERS = sized(2, rehearsal=1)
 
 ALGORITHMS: dict[str, Callable[[str], Any]] = {
     "TreeClassifier": lambda e: dm.TreeClassifier(e),
@@ -53,7 +61,7 @@ ALGORITHMS: dict[str, Callable[[str], Any]] = {
 
 
 def main() -> None:
-    args = arguments(__doc__ or "", ["ours", "ideas", "deviation", "peers"])
+    args = arguments(__doc__ or "", ["ours", "ideas", "deviation", "sklearn", "peers"], peers=("sklearn", "peers"))
     data_folder()
     result: dict[str, Any] = {"folds": FOLDS, "repetitions": REPETITIONS, "accuracy": {}, "auc": {}}
     result |= {"accuracy_deviation": {}, "auc_deviation": {}}
@@ -63,7 +71,7 @@ def main() -> None:
     if "ideas" in args.names:
         result["ideas"] = {}
         for name in IDEAS:
-            runs = run_all("IDEAS", name, ("0.1", "0.5", "1"), IDEA_REPETITIONS)
+            runs = run_all("IDEAS", name, IDEA_EPSILONS, IDEA_REPETITIONS)
             result["ideas"][name] = {e: round(float(np.mean([a for a, _ in pairs])), 4) for e, pairs in runs.items()}
             say(f"{name}: {result['ideas'][name]}")
     if "deviation" in args.names:
@@ -73,10 +81,11 @@ def main() -> None:
             result["fit_deviation"][name] = round(float(np.std([a for a, _ in accuracies], ddof=1)), 5)
             result["fit_mean"][name] = round(float(np.mean([a for a, _ in accuracies])), 4)
             say(f"{FITS} fits of {name}: {result['fit_mean'][name]} +- {result['fit_deviation'][name]}")
-    if "peers" in args.names and not args.quick:
+    if "sklearn" in args.names:
         for depth in (5, None):
             name = f"scikit-learn tree depth {depth}" if depth else "scikit-learn tree, full depth"
             record(result, name, {"none": in_parallel([("sklearn", str(depth or 0), "none", 0, f) for f in range(FOLDS)])})
+    if "peers" in args.names:
         for measure, found in diffprivlib().items():
             for name, by_epsilon in found.items():
                 for epsilon, values in by_epsilon.items():
@@ -101,7 +110,8 @@ _loaded: dict[str, Any] = {}
 def whole() -> EncodedTable:
     if "table" not in _loaded:
         schema = adult_schema(complete=True, taxonomies=True)
-        _loaded["table"] = encode(open_source(adult_rows(complete=True)), schema)
+        table = encode(open_source(adult_rows(complete=True)), schema)
+        _loaded["table"] = part_of_table(table, np.arange(sized(table.rows, rehearsal=400)))
     return _loaded["table"]
 
 
@@ -191,10 +201,7 @@ def in_parallel(cases: list[tuple[str, str, str, int, int]]) -> list[tuple[float
 
 def diffprivlib() -> dict[str, dict[str, dict[str, list[float]]]]:
     """In an environment of its own: diffprivlib 0.6 needs a scikit-learn below 1.8."""
-    if not PEERS.exists():
-        venv.create(PEERS, with_pip=True)
-    python = PEERS / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "diffprivlib", "scikit-learn<1.8"], check=True)
+    python = peer_python(PEERS, "diffprivlib.models", "diffprivlib", "scikit-learn<1.8")
     table = whole()
     attributes = [a for a in table.schema.attributes if a.name != CLASS]
     with tempfile.TemporaryDirectory() as folder:
@@ -208,7 +215,8 @@ def diffprivlib() -> dict[str, dict[str, dict[str, list[float]]]]:
             folds=np.array([fold_numbers(0)]),
         )
         script = Path(__file__).with_name("peer_diffprivlib.py")
-        done = subprocess.run([python, script, file, ",".join(EPSILONS)], check=True, stdout=subprocess.PIPE, text=True)
+        command = [python, "-E", script, file, ",".join(EPSILONS)]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, dict[str, dict[str, list[float]]]] = json.loads(done.stdout.splitlines()[-1])
     return found
 

@@ -11,15 +11,29 @@ Public facts, the same for everybody. Clusters are made on a public grid, distan
 
 Methods: `ours` is dm.KMeans; `dplloyd` is DPLloyd as in the slides (10 iterations, random starts, equal halves); `dplloyd
 better` takes iterations, spread starts and shares by Su and others 2016, with the true number of rows, as if it were public;
-`diffprivlib` is its KMeans with the same bounds on the true points (it reads the true number of rows too).
+`diffprivlib` is its KMeans with the same bounds on the true points (it reads the true number of rows too). One thread each.
+The ratios need DPMINE_DATA.
 
-Keys: `ratio[data][method][epsilon]` is the mean over 20 runs of (sum of squared distances of the true points to the released
-centres) / (that of scikit-learn's KMeans with n_init=10), `deviation[data][method][epsilon]` its standard deviation. In
-`mixtures[data][method][epsilon]` (and `mixtures_deviation`) the same for generated mixtures of 10 Gaussians in 10
-dimensions: what is to be expected where rows are few. `over_bare`: a whole fit of 1e7 points in 2 dimensions (k 15, epsilon
-1) from an opened table, over one bare numpy pass that bins them into the same grid. `over_sklearn`: a whole fit of 1e6
-points in 10 dimensions (k 10, epsilon 1), over scikit-learn's with n_init=1, the larger of the ratios for wide and for
-narrow clusters (deviations of 0.1 and 0.03 of the box); `over_sklearn_by_data` has both. One thread each.
+Keys:
+    runs                                          of each method
+    ratio[data][method][epsilon]                  the mean over the runs of (sum of squared distances of the true points to
+                                                  the released centres) / (that of scikit-learn's KMeans with n_init=10)
+    deviation[data][method][epsilon]              its standard deviation
+    seconds_a_fit[data][method][epsilon]          the mean over the runs
+    mixtures[data][method][epsilon]               the same ratio for generated mixtures of 10 Gaussians in 10 dimensions:
+                                                  what is to be expected where rows are few
+    mixtures_deviation[data][method][epsilon]     its standard deviation
+    over_bare                                     a whole fit of 1e7 points in 2 dimensions (k 15, epsilon 1) from an opened
+                                                  table, over one bare numpy pass that bins them into the same grid
+    over_bare_seconds[candidate]                  medians of both
+    over_bare_rows                                how many points
+    over_bare_cells                               how many cells the grid has along each axis
+    over_sklearn                                  a whole fit of 1e6 points in 10 dimensions (k 10, epsilon 1), over
+                                                  scikit-learn's with n_init=1, the larger of the ratios for wide and for
+                                                  narrow clusters (deviations of 0.1 and 0.03 of the box)
+    over_sklearn_by_data[data]                    both ratios
+    over_sklearn_seconds[data][candidate]         medians
+    over_sklearn_rows                             how many points
 """
 
 from __future__ import annotations
@@ -28,8 +42,7 @@ import json
 import subprocess
 import tempfile
 import time
-import venv
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -44,11 +57,15 @@ from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.memory import CHUNK
 from dpmine.frames import open_source
 from dpmine.mining.clustering.synopsis import grid_sides, grid_starts
-from harness import PEERS, arguments, data_folder, finish, interleaved, median, peer, say
+from harness import PEERS, arguments, data_folder, finish, interleaved, median, peer, peer_python, say, sized
 
-EPSILONS = ("0.1", "0.5", "1", "2")
-RUNS = 20
-TURNS = 5  # of what is timed
+EPSILONS = sized(("0.1", "0.5", "1", "2"), rehearsal=("1",))
+RUNS = sized(20, rehearsal=2)
+TURNS = sized(5, rehearsal=1)  # of what is timed
+MOST_POINTS = sized(None, rehearsal=300)  # of a data set
+GRID_SIZES = sized((1_000_000, 10_000_000), rehearsal=(300, 400))  # with --quick the first
+TREE_SIZES = sized((100_000, 1_000_000), rehearsal=(300, 400))
+MIXTURE_SIZES = sized((10_000, 100_000), rehearsal=(300, 400))
 BLOCK = 20_000  # points whose distances are held at a time
 
 ADULT = {  # public low, high and step
@@ -95,21 +112,24 @@ class Points:
 
 
 def main() -> None:
-    args = arguments(__doc__ or "", ["ratio", "mixtures", "speed"])
+    args = arguments(__doc__ or "", ["ratio", "peers", "mixtures", "speed"])
+    size = 0 if args.quick else 1
     threads = peer("threadpoolctl")
     result: dict[str, Any] = {"runs": RUNS}
     with threads.threadpool_limits(1):
-        if "ratio" in args.names:
+        if {"ratio", "peers"} & set(args.names):
             data_folder()
             data = {"S1": s1, "Birch1": birch1, "GeoNames": geonames, "adult": adult_numbers}
-            result["ratio"], result["deviation"], result["seconds_a_fit"] = ratios(data, peers=not args.quick)
+            methods = METHODS if "ratio" in args.names else ()
+            found = ratios(data, methods, peers="peers" in args.names)
+            result["ratio"], result["deviation"], result["seconds_a_fit"] = found
         if "mixtures" in args.names:
-            sizes = (10_000,) if args.quick else (10_000, 100_000)
+            sizes = MIXTURE_SIZES[: size + 1]
             named = {f"d = 10, n = {rows:,}": lambda rows=rows: mixture(rows, 10, 10, WIDE) for rows in sizes}
-            result["mixtures"], result["mixtures_deviation"], _ = ratios(named, peers=False)
+            result["mixtures"], result["mixtures_deviation"], _ = ratios(named, METHODS, peers=False)
         if "speed" in args.names:
-            result |= speed_of_a_grid(1_000_000 if args.quick else 10_000_000)
-            result |= speed_of_a_tree(100_000 if args.quick else 1_000_000)
+            result |= speed_of_a_grid(GRID_SIZES[size])
+            result |= speed_of_a_tree(TREE_SIZES[size])
     finish(result)
 
 
@@ -121,7 +141,7 @@ def s1() -> Points:
 
 
 def birch1() -> Points:
-    return plane("birch1", 100)
+    return plane("birch1", sized(100, rehearsal=20))
 
 
 def plane(name: str, k: int) -> Points:
@@ -149,6 +169,7 @@ def opened(
     *,
     unit_box: bool = False,
 ) -> Points:
+    columns = {n: column[:MOST_POINTS] for n, column in columns.items()}
     table = encode(
         open_source(columns), dm.Schema(name, tuple(numeric(n, *fact) for n, fact in facts.items()), rows_at_most)
     )
@@ -185,7 +206,10 @@ def mixture(rows: int, dimensions: int, k: int, deviation: float, size: int = 10
 ByEpsilon = dict[str, dict[str, dict[str, float]]]
 
 
-def ratios(data: dict[str, Callable[[], Points]], *, peers: bool) -> tuple[ByEpsilon, ByEpsilon, ByEpsilon]:
+def ratios(
+    data: dict[str, Callable[[], Points]], methods: Collection[str], *, peers: bool
+) -> tuple[ByEpsilon, ByEpsilon, ByEpsilon]:
+    """Means and deviations of the ratios, and the seconds of a fit: of these methods, and of diffprivlib if peers."""
     means: ByEpsilon = {}
     deviations: ByEpsilon = {}
     seconds: ByEpsilon = {}
@@ -195,7 +219,7 @@ def ratios(data: dict[str, Callable[[], Points]], *, peers: bool) -> tuple[ByEps
             peer("sklearn.cluster", "scikit-learn").KMeans(given.k, n_init=10, random_state=0).fit(given.true).inertia_
         )
         say(f"{name}: {len(given.true):,} points, scikit-learn's best of 10 has {best:.6g}")
-        found = {(method, e): fits(given, method, e) for method in METHODS for e in EPSILONS}
+        found = {(method, e): fits(given, method, e) for method in methods for e in EPSILONS}
         if peers:
             found |= {("diffprivlib", e): centres for e, centres in diffprivlib(given).items()}
         for (method, epsilon), (centres, took) in found.items():
@@ -241,17 +265,13 @@ def squares(true: NDArray[np.float64], centres: NDArray[np.float64]) -> float:
 
 def diffprivlib(data: Points) -> dict[str, tuple[list[NDArray[np.float64]], float]]:
     """In an environment of its own: diffprivlib 0.6 needs a scikit-learn below 1.8."""
-    if not PEERS.exists():
-        venv.create(PEERS, with_pip=True)
-    python = PEERS / "bin" / "python"
-    if subprocess.run([python, "-c", "import diffprivlib.models"], capture_output=True).returncode:
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "diffprivlib", "scikit-learn<1.8"], check=True)
+    python = peer_python(PEERS, "diffprivlib.models", "diffprivlib", "scikit-learn<1.8")
     low, high = data.bounds()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "points.npz"
         np.savez(file, points=data.true, low=low, high=high, k=data.k)
         script = Path(__file__).with_name("peer_kmeans.py")
-        command = [python, script, file, ",".join(EPSILONS), str(RUNS)]
+        command = [python, "-E", script, file, ",".join(EPSILONS), str(RUNS)]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found = json.loads(done.stdout.splitlines()[-1])
     return {e: ([np.array(centres) for centres in found[e]["centres"]], found[e]["seconds"]) for e in EPSILONS}

@@ -4,32 +4,61 @@ A count of rows lies in 0 to 200 and moves by 1 with a row; the mean of an age f
 largest age by up to 73. Priors are flat, narrow or wide (`PRIORS`). Designs come from `dpmine.designed.design`, which is
 what `private.count`, `mean` and `max` call for `mechanism=dm.prior(...)`.
 
-Keys: `loss[statistic][prior][epsilon][method]` is the expected absolute error under the prior, `squared_loss` the same for
-the expected squared error of designs for that loss. Methods: `auto`; `laplace`, Laplace noise of real numbers clamped to
-the same range; `unclamped`, the same without clamping; `remap`, geometric noise with the prior's best guess for every
-output, which takes no solver; `prior alone`, the best guess without data. `mechanism` and `squared_mechanism` say what auto
-chose. `auto_over_laplace` is the largest ratio of expected errors over all cases and both losses; `by_how_much` has the
-smallest ratio and geometric means, over all and by statistic and prior, and those to `remap`; `auto_over_alone` is the
-largest ratio to the prior alone. `between_points`: the largest ratio to clamped Laplace noise where true means lie
-anywhere, not only on the grid. `wrong_prior[statistic][epsilon]`: the ratio to clamped Laplace noise of the design for the
-narrow prior, were the flat one true.
-
-`simulated_over_expected[statistic][prior]`: [ratio, its standard error] of the mean absolute error of DRAWS draws of the
-kernel's sampler (`drawn_output`) at epsilon 1, true values from the prior; in `through_the_door` the same of ANSWERS
-answers of private.count, mean and max, each from a data set opened anew, since a data set repeats its answer to a repeated
-question (only the design is remembered in between). `answer_seconds`: one such answer, design in memory, nothing else
-remembered.
-
-`lp_seconds[sensitivity][prior]` for 201 points at epsilon 1, absolute loss, no cache; `narrow, low epsilon` is at epsilon
-0.1 and `narrow, centred` may be folded in the middle. `gap` is how far the design, as repaired, may lie above the optimum
-(relative, by a certified bound), `lp_processor_seconds` the same in processor time (one thread, so about what a quiet
-machine takes), `lp_slowest` and `lp_slowest_processor` the largest of each, `lp_left` those that were left after LIMIT
-seconds (null), `cached_seconds` the largest time of a repeat from a file and from memory. `vector[d]`: expected absolute
-error per coordinate of private.sums of d equal attributes at epsilon 1 in units of the largest value, for both balls,
-`box_over_l1`, and [ratio, its standard error] of BOXES simulated vectors to these. `means_against_default[rows][method]`:
-mean absolute error of private.mean over RUNS views of that many rows at epsilon 1, by noisy count and sum (`default`),
-`auto` with a flat prior and with a good one; `deviation` has standard errors; `said_rows` is from how many rows on the
-answer itself says that the default is better.
+Keys:
+    loss[statistic][prior][epsilon][method]
+        the expected absolute error under the prior. Methods: `auto`; `laplace`, Laplace noise of real numbers clamped to the
+        same range; `unclamped`, the same without clamping; `remap`, geometric noise with the prior's best guess for every
+        output, which takes no solver; `prior alone`, the best guess without data
+    squared_loss[statistic][prior][epsilon][method]
+        the same for the expected squared error of designs for that loss
+    mechanism[statistic][prior][epsilon]
+        what auto chose
+    squared_mechanism[statistic][prior][epsilon]
+        what auto chose for squared errors
+    auto_over_laplace
+        the largest ratio of expected errors over all cases and both losses
+    by_how_much[what]
+        the smallest ratio and geometric means, over all and by statistic and prior, and those to `remap`
+    auto_over_alone
+        the largest ratio to the prior alone
+    between_points
+        the largest ratio to clamped Laplace noise where true means lie anywhere, not only on the grid
+    wrong_prior[statistic][epsilon]
+        the ratio to clamped Laplace noise of the design for the narrow prior, were the flat one true
+    simulated_over_expected[statistic][prior]
+        [ratio, its standard error] of the mean absolute error of DRAWS draws of the kernel's sampler (`drawn_output`) at
+        epsilon 1, true values from the prior; in `through_the_door` the same of ANSWERS answers of private.count, mean and
+        max, each from a data set opened anew, since a data set repeats its answer to a repeated question (only the design
+        is remembered in between)
+    answer_seconds[statistic]
+        one such answer, design in memory, nothing else remembered
+    points
+        of each linear program; the next keys are at epsilon 1 with absolute loss and no cache, but for `narrow, low
+        epsilon`, which is at epsilon 0.1; `narrow, centred` may be folded in the middle
+    lp_seconds[sensitivity][prior]
+        of the linear program; null where it was left after LIMIT seconds
+    lp_processor_seconds[sensitivity][prior]
+        the same in processor time (one thread, so about what a quiet machine takes)
+    gap[sensitivity][prior]
+        how far the design, as repaired, may lie above the optimum (relative, by a certified bound)
+    lp_slowest
+        the largest of these seconds
+    lp_slowest_processor
+        the largest of the processor's
+    lp_left
+        those that were left after LIMIT seconds
+    cached_seconds[where]
+        the largest time of a repeat from a file and from memory
+    vector[d][ball]
+        expected absolute error per coordinate of private.sums of d equal attributes at epsilon 1 in units of the largest
+        value, for both balls, `box_over_l1`, and [ratio, its standard error] of BOXES simulated vectors to these
+    means_against_default[rows][method]
+        mean absolute error of private.mean over RUNS views of that many rows at epsilon 1, by noisy count and sum
+        (`default`), `auto` with a flat prior and with a good one
+    deviation[rows][method]
+        its standard error
+    said_rows[method]
+        from how many rows on the answer itself says that the default is better
 """
 
 from __future__ import annotations
@@ -62,10 +91,10 @@ from dpmine.kernel.noise import ExactNoise
 from dpmine.kernel.staircase import box_staircase
 from dpmine.queries import shares
 from dpmine.told_statistics import sensitivity_of, told_attribute
-from harness import arguments, finish, say
+from harness import arguments, finish, say, sized
 
 PARTS = ["losses", "simulated", "programs", "vector", "means"]
-EPSILONS = ("0.1", "0.5", "1", "2", "5")
+EPSILONS = sized(("0.1", "0.5", "1", "2", "5"), rehearsal=("1",))
 LOSSES = ("absolute", "squared")
 ROWS = 200  # a count's public upper end
 COLUMNS = {"count": None, "mean": "age", "max": "age"}
@@ -74,11 +103,12 @@ PRIORS = {
     "mean": {"flat": "flat", "narrow": "normal:40:4", "wide": "normal:50:20"},
     "max": {"flat": "flat", "narrow": "normal:80:4", "wide": "normal:70:20"},
 }
-DRAWS = 20_000
-ANSWERS = 1_000
-BOXES = 50_000
-RUNS = 1_000
-VIEWS = (1, 2, 5, 10, 20, 100, 1000)
+DRAWS = sized(20_000, rehearsal=20)
+ANSWERS = sized(1_000, rehearsal=2)
+BOXES = sized(50_000, rehearsal=20)
+RUNS = sized(1_000, rehearsal=2)
+VIEWS = sized((1, 2, 5, 10, 20, 100, 1000), rehearsal=(1, 20, 100))
+POINTS = sized((51, 201), rehearsal=(11, 21))  # of a linear program; with --quick the first
 LIMIT = 60  # seconds of a linear program after which it is left
 PROGRAM_PRIORS = {"flat": "flat", "narrow": "normal:60:10", "wide": "normal:80:50", "narrow, centred": "normal:100:10"}
 
@@ -93,7 +123,7 @@ def main() -> None:
     if "simulated" in args.names:
         result |= all_simulated()
     if "programs" in args.names:
-        result |= all_programs(51 if args.quick else 201)
+        result |= all_programs(POINTS[0 if args.quick else 1])
     if "vector" in args.names:
         result["vector"] = all_vectors()
     if "means" in args.names:

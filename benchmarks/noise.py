@@ -1,7 +1,10 @@
 """Draws per second of discrete Laplace noise: ours beside OpenDP's exact sampler and numpy's inexact Laplace.
 
-The last line is one JSON object: `draws_per_second[scale][method]` for a vector of 100,000, and `ratio_to_opendp`, the
-smallest ratio of ours to OpenDP over the scales.
+Keys:
+    size                              how many draws a vector has
+    runs                              how many turns the medians are of
+    draws_per_second[scale][method]   ours, OpenDP's and numpy's
+    ratio_to_opendp                   the smallest ratio of ours to OpenDP over the scales
 """
 
 from __future__ import annotations
@@ -12,16 +15,15 @@ import numpy as np
 
 from dpmine.kernel.entropy import Entropy
 from dpmine.kernel.noise import ExactNoise
-from harness import arguments, finish, interleaved, median, peer, say
+from harness import arguments, finish, interleaved, median, peer, say, sized
 
-SIZE = 100_000
-RUNS = 7
+SIZE = sized(100_000, rehearsal=300)
+RUNS = sized(7, rehearsal=1)
 SCALES = {"0.5": Fraction(1, 2), "1": Fraction(1), "10": Fraction(10), "100": Fraction(100), "10000": Fraction(10_000)}
 
 
 def main() -> None:
-    args = arguments(__doc__ or "", ["ours", "opendp", "numpy"])
-    names = [name for name in args.names if not (args.quick and name != "ours" and args.only is None)]
+    names = arguments(__doc__ or "", [*METHODS], peers=("opendp", "numpy")).names
     speed: dict[str, dict[str, float]] = {}
     for label, scale in SCALES.items():
         seconds = interleaved(RUNS, **{name: METHODS[name](scale) for name in names})

@@ -5,19 +5,39 @@ thirds for training, 10 runs; the splits of a run are the same for all. Learners
 rows (test rows generalised by the same cuts), or scikit-learn's HistGradientBoostingClassifier with its default settings
 (nominal attributes named as such) on rows drawn back into the raw domains, tested on raw rows.
 
-Keys: `accuracy[method][epsilon]` is the mean over the runs and `accuracy_deviation` the standard deviation ("none": true
-rows, no privacy); `learners` is the same for other learners on TreeRelease's rows and on true rows; `ideas[name][epsilon]`
-the accuracy of the steps from published DiffGen to TreeRelease, `rows_ratio` their released rows over the training rows;
-`fidelity[name][epsilon]` the mean total variation distance between released rows and training rows, over the 15 columns
-(`one_way`) and over the 14 pairs of an attribute and the class (`with_class`); "test rows" is what sampling alone does.
-`peer_seconds` is how long dpmm's fits took; peers have 3 splits, and a delta of 1e-9.
-
 Speed: DiffGen with the published score, h = 15 and epsilon 1 on Adult blown up to a million records as for figure 5 of the
 paper, from an opened table to the released groups; `bare` are two passes over the same arrays: a bincount of (class, code)
 for each attribute, then one of the number of every row's group and class under the cuts that this fit chose (or np.unique
-where that is faster). `over_bare` is with threshold="auto", `over_bare_published` with threshold=1, where the empty groups
-that noise lifts over 1 are drawn, stored and handed out too. `time_ratio_5x` is from 200,000 to a million records,
-`peak_over_table` the largest memory during a fit, the table included, over the encoded table, `huge` a ContingencyTable.
+where that is faster). `auto` is with threshold="auto", `published` with threshold=1, where the empty groups that noise lifts
+over 1 are drawn, stored and handed out too. Needs DPMINE_DATA.
+
+Keys:
+    runs                                     of each method
+    accuracy[method][epsilon]                the mean over the runs ("none": true rows, no privacy)
+    accuracy_deviation[method][epsilon]      the standard deviation
+    learners[learner][epsilon]               the same for other learners on TreeRelease's rows and on true rows
+    learners_deviation[learner][epsilon]     the standard deviation
+    contingency_rows_ratio[epsilon]          released rows of ContingencyTable over the training rows
+    fidelity[name][epsilon][which]           the mean total variation distance between released rows and training rows, over
+                                             the 15 columns (`one_way`) and over the 14 pairs of an attribute and the class
+                                             (`with_class`); "test rows" is what sampling alone does
+    ideas[name][epsilon]                     the accuracy of the steps from published DiffGen to TreeRelease
+    ideas_deviation[name][epsilon]           the standard deviation
+    rows_ratio[name][epsilon]                their released rows over the training rows
+    rows_ratio_deviation[name][epsilon]      the standard deviation
+    peer_seconds[method][epsilon]            (peers) how long dpmm's fits took; peers have 3 splits, and a delta of 1e-9
+    peer_seconds_deviation[method][epsilon]  (peers) the standard deviation
+    speed_runs                               how many turns the medians are of
+    seconds[records][candidate]              medians, and how many groups were released
+    over_bare                                fit over bare with `auto` at a million records
+    over_bare_published                      the same with `published`
+    over_bare_1e7                            the same as over_bare at ten million records
+    over_bare_published_1e7                  the same with `published`
+    peak_over_table                          the largest memory during a fit, the table included, over the encoded table
+    peak_over_table_published                the same with `published`
+    time_ratio_5x                            fit at a million records over fit at 200,000
+    time_ratio_5x_published                  the same with `published`
+    huge[what]                               a ContingencyTable of a million records
 """
 
 from __future__ import annotations
@@ -29,7 +49,6 @@ import subprocess
 import tempfile
 import time
 import tracemalloc
-import venv
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -56,21 +75,21 @@ from dpmine.release.estimator import ReleaseEstimator
 from dpmine.reproduce.release_runs import majority_accuracy, tds_accuracy
 from dpmine.reproduce.tree_runs import Sample, fitted, part_of_table
 from dpmine.schema import Nominal, Schema
-from harness import ROOT, arguments, data_folder, finish, median, say
+from harness import ROOT, arguments, data_folder, finish, median, peer_python, say, sized
 
-EPSILONS = ("0.1", "0.25", "0.5", "1")
-ENDS = ("0.1", "1")
+EPSILONS = sized(("0.1", "0.25", "0.5", "1"), rehearsal=("0.5", "1"))
+ENDS = sized(("0.1", "1"), rehearsal=("1",))
 NONE = "none"  # the epsilon of what is not private
-RUNS = 10
-WORKERS = 2
+RUNS = sized(10, rehearsal=2)
+WORKERS = sized(2, rehearsal=1)
 
 PEERS_DPMM = ROOT / ".venv-peers-dpmm"
 MECHANISMS = ("MST", "AIM")
-PEER_SPLITS = 3
+PEER_SPLITS = sized(3, rehearsal=2)
 
-SPEED_RUNS = 7
+SPEED_RUNS = sized(7, rehearsal=1)
 SPECIALISATIONS = 15
-SMALL, MILLION, LARGE = 200_000, 1_000_000, 10_000_000
+SMALL, MILLION, LARGE = sized((200_000, 1_000_000, 10_000_000), rehearsal=(200, 300, 400))
 MOST_COUNTED = 2**25  # combinations that a bincount may have an entry for; with more, np.unique is faster
 KINDS: dict[str, int | str] = {"auto": "auto", "published": 1}  # thresholds
 
@@ -87,7 +106,7 @@ def main() -> None:
         measure_accuracy(result)
     if "ideas" in args.names:
         measure_ideas(result)
-    if "peers" in args.names and not args.quick:
+    if "peers" in args.names:
         measure_peers(result)
     if "speed" in args.names:
         measure_speed(result, [SMALL, MILLION] if args.quick else [SMALL, MILLION, LARGE])
@@ -99,7 +118,8 @@ def main() -> None:
 
 @lru_cache(maxsize=1)
 def whole() -> EncodedTable:
-    return encode(open_source(adult_rows(complete=True)), adult_schema(complete=True, taxonomies=True))
+    table = encode(open_source(adult_rows(complete=True)), adult_schema(complete=True, taxonomies=True))
+    return part_of_table(table, np.arange(sized(table.rows, rehearsal=300)))
 
 
 def training_rows(run: int) -> NDArray[np.bool_]:
@@ -417,7 +437,7 @@ def measure_peers(result: dict[str, Any]) -> None:
         def one(mechanism: str, epsilon: str, run: int) -> dict[str, float]:
             made = Path(folder) / f"{mechanism}-{epsilon}-{run}.npz"
             script = Path(__file__).with_name("peer_dpmm.py")
-            subprocess.run([python, script, file, mechanism, epsilon, str(run), made], check=True)
+            subprocess.run([python, "-E", script, file, mechanism, epsilon, str(run), made], check=True)
             found = np.load(made)
             measures = judged(dict(zip(names, found["codes"].T, strict=True)), run)
             say(f"{mechanism}, epsilon {epsilon}, split {run}: {float(found['seconds']):.0f} s, {measures['boosting']:.4f}")
@@ -443,12 +463,7 @@ def judged(rows: Rows, run: int) -> dict[str, float]:
 
 def peer_environment() -> Path:
     """The python of an environment with dpmm."""
-    python = PEERS_DPMM / "bin" / "python"
-    if not PEERS_DPMM.exists():
-        venv.create(PEERS_DPMM, with_pip=True)
-        (PEERS_DPMM / ".gitignore").write_text("*\n")
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "dpmm==0.1.9"], check=True)
-    return python
+    return peer_python(PEERS_DPMM, "dpmm.models.aim", "dpmm==0.1.9")
 
 
 # -- speed -------------------------------------------------------------------------------------------------------------
