@@ -224,6 +224,5 @@ def _(item: Evaluation) -> Any:
 @form_of.register
 def _(item: ReleasedTable) -> Any:
     groups = [[*group, *counts.values()] for group, counts in item.to_dict().items()]
-    weights = {name: weight for name, weight in item.weights.items()}
-    seen = {"records": len(item), "values": item.value_names(), "groups": groups, "weights": weights}
+    seen = {"records": len(item), "values": item.value_names(), "groups": groups, "weights": dict(item.weights)}
     return form_of(seen | {"planned_rows": item.planned_rows})

@@ -55,7 +55,9 @@ question("count_cells/preview", lambda table: table.cells(RULES).count_cells(eps
 
 question("histogram/by a column", lambda table: table.histogram("ward", epsilon=EPSILON), duckdb=True)
 question("histogram/by grid points", lambda table: table.histogram("dose", epsilon=EPSILON), duckdb=True)
-question("histogram/by two keys", lambda table: table.histogram("ward", col("age").bins(30, 60), epsilon=EPSILON), duckdb=True)
+question(
+    "histogram/by two keys", lambda table: table.histogram("ward", col("age").bins(30, 60), epsilon=EPSILON), duckdb=True
+)
 question("histogram/of persons", lambda table: table.histogram("ward", epsilon=EPSILON), schema=PERSONS)
 question("histogram/preview", lambda table: table.histogram("ward", "cough", epsilon=EPSILON, dry_run=True))
 question("crosstab/ward and diagnosis", lambda table: table.crosstab("ward", "diagnosis", epsilon=EPSILON))
@@ -187,15 +189,11 @@ PRIORS = {
     "weights": dm.prior("weights:1,2,3,4,5,6", low=0, high=5, step=1, loss="miss", by="heuristic"),
 }
 for _name, _prior in PRIORS.items():
-    question(
-        f"median/prior {_name}", lambda table, prior=_prior: table.median("dose", epsilon=1, mechanism=prior)
-    )
+    question(f"median/prior {_name}", lambda table, prior=_prior: table.median("dose", epsilon=1, mechanism=prior))
 OWN = dm.FiniteMechanism("0", "5", ("0", "5"), ((2, 1), (1, 2)))
 question("median/a mechanism of one's own", lambda table: table.median("dose", epsilon=1, mechanism=OWN))
 question("mean/geometric of persons", lambda table: table.mean("dose", epsilon=1, mechanism="geometric"), schema=PERSONS)
-question(
-    "mean/geometric preview", lambda table: table.mean("dose", epsilon=1, mechanism="geometric", dry_run=True)
-)
+question("mean/geometric preview", lambda table: table.mean("dose", epsilon=1, mechanism="geometric", dry_run=True))
 for _by in ("auto", "optimal", "risk-averse"):
     question(
         f"mean/{_by}", lambda table, by=_by: solved(table.mean("dose", epsilon=1, mechanism=dm.prior("normal:2:1", by=by)))

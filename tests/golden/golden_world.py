@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -101,7 +101,7 @@ class Computed:
     fitted: tuple[Estimator, ...]
 
 
-@lru_cache(maxsize=None)
+@cache
 def computed(name: str, engine: str = "memory") -> Computed:
     """Work an entry out, with random bits that follow from its name alone."""
     with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,9 @@
-"""Every answer, model, release and cost is what golden_values.json says, and nothing that can be asked is missing from it."""
+"""Every answer, model, release and cost is what golden_values.json says, and nothing that can be asked is missing there."""
 
 from __future__ import annotations
 
 import dataclasses
+import gc
 import inspect
 import itertools
 import subprocess
@@ -12,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import pytest
+from golden_commands import commands_of
 from golden_file import ENTRIES, FILE, ON_DUCKDB, computed, difference, readable, recorded
 from golden_seams import Stream, pinned
 
@@ -188,6 +190,35 @@ def test_every_parameter_of_every_estimator_is_away_from_its_default_in_a_golden
     assert scalings >= {("KMeans", "none"), ("KMeans", "bounds"), ("DPLloyd", "none"), ("DPLloyd", "bounds")}
 
 
+@pytest.mark.parametrize("group", ["query", "release", "mine"])
+def test_every_command_that_spends_has_a_golden_value(group: str) -> None:
+    head = f"command/{group} "
+    under = {name.removeprefix(head).split(",")[0] for name in ENTRIES if name.startswith(head)}
+    assert under == commands_of(group)
+
+
+def test_a_question_that_is_forgotten_is_noticed() -> None:
+    """Planted: a question and an estimator that no entry asks."""
+    for base in (Question, Estimator):
+        forgotten = type("Forgotten", (base,), {"__module__": "dpmine.forgotten"})
+        assert forgotten in leaves_below(base)
+        assert forgotten not in {type(part) for part in [*asked(), *fitted()]}
+        del forgotten
+        gc.collect()
+        assert "Forgotten" not in names(leaves_below(base))
+
+
+def test_a_value_that_changed_is_named_with_its_place() -> None:
+    """Planted: one number off, one entry gone, one that is new, one whole number that became a float."""
+    before = {"counts": [[1, 2], [3, 4]], "text": "a"}
+    assert not difference(before, {"counts": [[1, 2], [3, 4]], "text": "a"}, "x")
+    assert difference(before, {**before, "counts": [[1, 2], [3, 5]]}, "x") == "x, counts[1][1]: 4 on file, 5 now"
+    assert difference(before, {**before, "counts": [[1, 2], [3, 4.0]]}, "x") == "x, counts[1][1]: 4 on file, 4.0 now"
+    assert difference(before, {**before, "counts": [[1, 2]]}, "x") == "x, counts: 2 items on file, 1 now"
+    assert difference(before, {"counts": before["counts"]}, "x") == "x: 'text' is gone"
+    assert difference(before, {**before, "more": 1}, "x") == "x: 'more' is new"
+
+
 # -- the fake random bits ----------------------------------------------------------------------------------------------
 
 
@@ -208,6 +239,6 @@ def test_without_the_fake_bits_answers_are_as_random_as_ever() -> None:
 def test_the_order_of_entries_does_not_matter() -> None:
     """Some entries worked out alone and the other way round, in a fresh process."""
     some = sorted(ENTRIES)[::-17]
-    code = f"from golden_file import computed\nfrom test_golden_values import differing\nprint([differing(name) for name in {some!r}])"
+    code = f"from test_golden_values import differing\nprint([differing(name) for name in {some!r}])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=FILE.parent, check=True)
     assert ran.stdout.strip() == str([""] * len(some))
