@@ -276,3 +276,44 @@ question(
 question(
     "choose_cells/preview", lambda table: table.cells("cough").choose_cells(["age"], score="max", epsilon=1, dry_run=True)
 )
+
+# -- at an epsilon that leaves no noise --------------------------------------------------------------------------------
+
+EXACT = 900
+EVEN = "ward == west and cough == no and diagnosis == sick"
+"""A view of an even number of rows, whose two doses in the middle differ."""
+NOBODY = Or(())
+HOLDS = [col("history").contains(item) for item in ("flu", "asthma", "allergy")]
+
+for _where, _rows in (("all rows", And(())), ("an even number of rows", dm.parse_predicate(EVEN)), ("no rows", NOBODY)):
+    for _statistic in ("sum", "mean", "variance", "median", "max"):
+        question(
+            f"{_statistic}/without noise of {_where}",
+            lambda table, statistic=_statistic, rows=_rows: getattr(table.where(rows), statistic)("dose", epsilon=EXACT),
+            duckdb=True,
+        )
+    for _statistic in ("mean", "median", "max"):
+        question(
+            f"{_statistic}/geometric without noise of {_where}",
+            lambda table, statistic=_statistic, rows=_rows: getattr(table.where(rows), statistic)(
+                "dose", epsilon=EXACT, mechanism="geometric"
+            ),
+        )
+    question(
+        f"means/without noise of {_where}",
+        lambda table, rows=_rows: table.where(rows).means(["age", "dose", "weight"], epsilon=EXACT),
+    )
+    question(f"count/without noise of {_where}", lambda table, rows=_rows: table.where(rows).count(epsilon=EXACT))
+question("count/without noise of persons", lambda table: table.count(epsilon=EXACT / 2), schema=PERSONS, duckdb=True)
+question("histogram/without noise", lambda table: table.histogram("ward", "cough", "diagnosis", epsilon=EXACT))
+question("histogram/without noise of a list's items", lambda table: table.histogram(*HOLDS, epsilon=EXACT))
+question("offset_sums/without noise", lambda table: table.offset_sums(NEAREST, ORIGINS, RADII, epsilon=EXACT))
+question("private_tree/without noise", lambda table: table.private_tree(CUT_RULES, epsilon=EXACT, deepest=5))
+question("sparse_histogram/without noise", lambda table: table.sparse_histogram("ward", "dose", epsilon=EXACT))
+for _score in SPLIT_SCORES:
+    question(
+        f"choose_cells/best by {_score}",
+        lambda table, score=_score: table.cells("ward").choose_cells(
+            ["cough", "age", "weight", dm.Stay(2)], score=score, epsilon=EXACT
+        ),
+    )
