@@ -65,6 +65,8 @@ def difference(before: Any, now: Any, where: str) -> str:
     if type(before) is type(now) and isinstance(before, list):
         if len(before) != len(now):
             return f"{where}: {len(before)} items on file, {len(now)} now"
-        found = (difference(old, new, f"{where}[{place}]") for place, (old, new) in enumerate(zip(before, now, strict=True)))
-        return next(filter(None, found), "")
+        inside = (
+            difference(old, new, f"{where}[{place}]") for place, (old, new) in enumerate(zip(before, now, strict=True))
+        )
+        return next(filter(None, inside), "")
     return "" if before == now and type(before) is type(now) else f"{where}: {before!r} on file, {now!r} now"

@@ -89,7 +89,7 @@ def _tree(make: Make, schema: Schema) -> Callable[[World], Any]:
     return fit_and_judge
 
 
-ALSO_ON_DUCKDB = ("TreeClassifier", "DiffPC45", "RandomForest", "KMeans on a grid", "TreeRelease")
+ALSO_ON_DUCKDB = ("TreeClassifier", "KMeans on a grid", "DiffGen")
 
 for _name, (_make, _schema) in TREES.items():
     entry(f"model/{_name}", duckdb=_name in ALSO_ON_DUCKDB)(_tree(_make, _schema))

@@ -101,9 +101,14 @@ class Computed:
     fitted: tuple[Estimator, ...]
 
 
-@cache
 def computed(name: str, engine: str = "memory") -> Computed:
-    """Work an entry out, with random bits that follow from its name alone."""
+    """An entry, worked out once by each engine."""
+    return _computed(name, engine)
+
+
+@cache
+def _computed(name: str, engine: str) -> Computed:
+    """Random bits follow from the entry's name alone."""
     with tempfile.TemporaryDirectory() as folder:
         world = World(engine, Path(folder))
         designs = {"DPMINE_CACHE": str(Path(folder) / "designs")}  # what an earlier version solved must not be found

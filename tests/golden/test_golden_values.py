@@ -56,7 +56,8 @@ def test_every_golden_value_has_an_entry_and_the_file_is_laid_out_as_it_is_writt
 
 def leaves_below(base: type) -> set[type]:
     """Every class of the package below another one that has no class below itself."""
-    found, waiting = set(), [base]
+    found: set[type] = set()
+    waiting = [base]
     while waiting:
         cls = waiting.pop()
         below = [each for each in cls.__subclasses__() if each.__module__.split(".")[0] == "dpmine"]
@@ -72,7 +73,7 @@ def values_in(item: Any) -> Iterator[Any]:
     while waiting:
         part = waiting.pop()
         if isinstance(part, tuple):
-            waiting += part
+            waiting += () if set(map(type, part)) <= {int, str} else part
         elif dataclasses.is_dataclass(part):
             yield part
             waiting += [getattr(part, field.name) for field in dataclasses.fields(part)]
