@@ -25,6 +25,15 @@ LedgerFile = Annotated[
     Path | None,
     typer.Option("--ledger", help="The ledger's file. Default: beside the data, named after the data set.", metavar="DB"),
 ]
+Witness = Annotated[
+    str | None,
+    typer.Option(
+        "--witness",
+        envvar="DPMINE_WITNESS",
+        help="The witness of the ledger that a command opens: a file on another disk, or 'command:PROGRAM ARGUMENTS'.",
+        metavar="WITNESS",
+    ),
+]
 Analyst = Annotated[str, typer.Option("--as", help="The analyst whose allotment is charged.", metavar="NAME")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Budget = Annotated[str, typer.Option("--epsilon", help="The epsilon to spend, such as 0.1.", metavar="EPS")]
@@ -78,6 +87,14 @@ def ledger_path(table: Path, schema: Schema, ledger: Path | None) -> Path:
     return ledger or default_ledger(table, schema)
 
 
+def named_witness() -> str | None:
+    """What `dpmine --witness ...`, or the environment, says for whatever command was called."""
+    import click
+
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.find_root().params.get("witness") or None
+
+
 def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str, engine: str) -> DataSet:
     """Open a table whose ledger exists; a missing ledger says how to make one."""
     from dpmine.dataset import open as open_table
@@ -93,4 +110,4 @@ def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str,
             f"There is no ledger {str(path)!r}. The owner makes one with: "
             f"dpmine budget init {table} --schema {schema_file} --cap EPSILON"
         )
-    return open_table(table, schema=schema, ledger=path, version=version, engine=engine)
+    return open_table(table, schema=schema, ledger=path, witness=named_witness(), version=version, engine=engine)
