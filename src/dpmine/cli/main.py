@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dpmine.cli import audit, budget, design, frontier, kmeans, mine, models, query, release, reproduce, schema
-from dpmine.cli.shared import Witness, one_sentence_errors
+from dpmine.cli.shared import Witness, name_witness, one_sentence_errors
 
 app = typer.Typer(
     name="dpmine",
@@ -49,6 +49,7 @@ def main(
     witness: Witness = None,
 ) -> None:
     """Differentially private data mining: one private door to a table."""
+    name_witness(witness)
 
 
 @app.command()

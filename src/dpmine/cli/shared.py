@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,12 +88,16 @@ def ledger_path(table: Path, schema: Schema, ledger: Path | None) -> Path:
     return ledger or default_ledger(table, schema)
 
 
-def named_witness() -> str | None:
-    """What `dpmine --witness ...`, or the environment, says for whatever command was called."""
-    import click
+_witness: ContextVar[str | None] = ContextVar("witness", default=None)
 
-    context = click.get_current_context(silent=True)
-    return None if context is None else context.find_root().params.get("witness") or None
+
+def name_witness(witness: str | None) -> None:
+    """What `dpmine --witness ...`, or the environment, says for whatever command follows."""
+    _witness.set(witness)
+
+
+def named_witness() -> str | None:
+    return _witness.get()
 
 
 def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str, engine: str) -> DataSet:

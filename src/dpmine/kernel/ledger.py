@@ -12,6 +12,7 @@ otherwise is refused. Each head is told to the anchor, and to the witness if the
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sqlite3
@@ -22,7 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from dpmine.epsilon import format_units
 from dpmine.errors import LedgerError, LedgerTampered, RequestError, RequestInProgress
@@ -58,9 +59,27 @@ CREATE TABLE requests (analyst TEXT NOT NULL, key TEXT NOT NULL, plan TEXT NOT N
 """
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _failing_closed(method: Callable[P, T]) -> Callable[P, T]:
+    """A stack or memory that is used up anywhere in the ledger's work is a ledger's error, like a disk that is full."""
+
+    @functools.wraps(method)
+    def guarded(*arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            return method(*arguments, **options)
+        except (RecursionError, MemoryError) as error:
+            raise _as_ours(error) from None
+
+    return guarded
+
+
 class Ledger:
     """One data set's ledger, in a file or (path None) in memory."""
 
+    @_failing_closed
     def __init__(
         self,
         path: Path | None,
@@ -94,12 +113,11 @@ class Ledger:
         self._connection: sqlite3.Connection | None = None
         self._check_witness_elsewhere()
         try:
-            with _as_ledger_error():
-                self._connect(create)
-                self._file = self._file_now()
-                leave_before_forks(self)
-                if not (self._is_empty() and self._create(dataset, cap, create)):
-                    self._open(dataset, cap)
+            self._connect(create)
+            self._file = self._file_now()
+            leave_before_forks(self)
+            if not (self._is_empty() and self._create(dataset, cap, create)):
+                self._open(dataset, cap)
         except BaseException:
             self.close()
             raise
@@ -407,6 +425,7 @@ class Ledger:
         query = "SELECT name, allotment, revoked, spent FROM accounts WHERE name != '' ORDER BY name"
         return [account_of(row) for row in self._read(query)]
 
+    @_failing_closed
     def grant(self, analyst: str, units: int) -> None:
         """Set an analyst's allotment in all. Granting the same again changes nothing."""
         if not analyst or len(analyst) > 200 or not analyst.isprintable():
@@ -424,6 +443,7 @@ class Ledger:
             head = self._append(database, {"do": "grant", "analyst": analyst, "units": units})
         self._tell(head)
 
+    @_failing_closed
     def revoke(self, analyst: str) -> None:
         """Close an analyst's account. What was spent stays spent."""
         if analyst == DATASET:
@@ -448,6 +468,7 @@ class Ledger:
 
     # -- the protocol ---------------------------------------------------------------------------------------------
 
+    @_failing_closed
     def reserve(self, request: Request, *, patience: float = PATIENCE) -> Reservation | Stored:
         """Charge a request, or return its stored answer. Waits a little if somebody else is answering it."""
         self._catch_up()
@@ -581,6 +602,7 @@ class Ledger:
         self._known.check_totals(account, nodes, totals)
         return totals
 
+    @_failing_closed
     def preview(self, request: Request) -> tuple[int, bool]:
         """What the request would cost its analyst now, and whether it is already answered. Charges nothing."""
         with self._snapshot() as database:
@@ -591,6 +613,7 @@ class Ledger:
             totals = self._totals(database, request.analyst, request)
             return add_charge(totals, request.root, request.charge) * request.rows_per_unit, False
 
+    @_failing_closed
     def store(self, reservation: Reservation, answer: bytes, *, patience: float = 60.0) -> Stored:
         """Keep the answer, if this attempt still holds the request; return the bytes that may be released."""
         with self._transaction() as database:
@@ -656,9 +679,10 @@ class Ledger:
         """Every log entry, oldest first."""
         return [json.loads(entry) for (entry,) in self._read("SELECT entry FROM log ORDER BY sequence")]
 
+    @_failing_closed
     def verify(self) -> int:
         """Check chain, anchor, witness, odometers, accounts and answers against the log; return the number of rows."""
-        with self._telling, _as_ledger_error():
+        with self._telling:
             # Before the snapshot: neither the anchor nor the witness ever runs ahead of the ledger.
             anchored = self._anchor.heads() if self._anchor is not None else []
             witnessed = self._witness.heads(self._stated_fact("id")) if self._witness is not None else []
