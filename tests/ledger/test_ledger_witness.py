@@ -310,7 +310,7 @@ def test_a_witness_file_tells_the_copy_which_row_it_lacks(tmp_path):
     ledger = world.new()
     FileWitness(world.named).tell(ledger.fact("id"), Head(2, "ab" * 32))
     for _ in range(2):
-        with pytest.raises(LedgerTampered, match="[Rr]ow 2"):
+        with pytest.raises(LedgerTampered, match=r"[Rr]ow 2"):
             pay(ledger, request(10))
     ledger.close()
 

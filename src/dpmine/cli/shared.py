@@ -93,7 +93,7 @@ _witness: ContextVar[str | None] = ContextVar("witness", default=None)
 
 def name_witness(witness: str | None) -> None:
     """What `dpmine --witness ...`, or the environment, says for whatever command follows."""
-    _witness.set(witness)
+    _witness.set(witness or None)
 
 
 def named_witness() -> str | None:
