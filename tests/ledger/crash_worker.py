@@ -1,9 +1,9 @@
 """A process that makes processes to be killed: forking a loaded interpreter makes a thousand crashes affordable.
 
 Standard input: one JSON line for each child, {"ledger", "witness", "cap", "queries", "threads", "step", "kill_after",
-"eager"}. The child opens the ledger itself, asks the queries and writes what was released to a pipe. It kills itself with SIGKILL at
-the named step of the protocol, or is killed from here after `kill_after` seconds. An eager child has the planted
-mistake: it releases before it stores. Standard output: one JSON line, how it ended and what it had released.
+"eager"}. The child opens the ledger itself, asks the queries and writes what was released to a pipe. It kills itself
+with SIGKILL at the named step of the protocol, or is killed from here after `kill_after` seconds. An eager child has the
+planted mistake: it releases before it stores. Standard output: one JSON line, how it ended and what it had released.
 """
 
 from __future__ import annotations
