@@ -253,9 +253,11 @@ class Ledger:
         return rows[0][0] if rows and isinstance(rows[0][0], str) else ""
 
     def close(self) -> None:
-        forget_at_forks(self)
-        if self._connection is not None and self._pid == os.getpid():
-            self._connection.close()
+        try:
+            forget_at_forks(self)
+        finally:  # even from a stack that is used up
+            if self._connection is not None and self._pid == os.getpid():
+                self._connection.close()
 
     def leave(self) -> None:
         """Before a fork: SQLite's locks belong to a process, so no connection to a file may reach the child."""
