@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from dpmine.kernel.door import Engine, Kernel
 from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.noise import NoiseSource
 from dpmine.kernel.replay import DATASET
+from dpmine.kernel.witness import witness_of
 from dpmine.queries import Preview, Query, Reply
 from dpmine.renewal import Renewal
 from dpmine.schema import Schema
@@ -37,6 +39,7 @@ def open(  # noqa: A001 (dm.open is the name users type)
     ledger: str | Path | None = None,
     cap: Amount | None = None,
     renewal: Renewal | None = None,
+    witness: str | Path | Sequence[str] | None = None,
     version: str = "1",
     noise: str = "exact",
     engine: str = "memory",
@@ -49,6 +52,8 @@ def open(  # noqa: A001 (dm.open is the name users type)
     ledger   the ledger's file; None keeps it in memory, for this process only
     cap      the epsilon that all analysts together may ever spend; needed for a new ledger
     renewal  how much the cap grows every so many days (`dm.Renewal.every(365, epsilon=1)`); stated once, with a new ledger
+    witness  who remembers the ledger's heads elsewhere, so that restored backups are noticed: a file on another disk, or a
+             command as a list such as ["ssh", "archive", "witness"]; named with a new ledger, and at every opening after
     version  the owner's label of this state of the data; another label is another root of the odometer, and roots add
     noise    "exact" (ours) or "opendp"
     engine   "memory" (rows encoded in memory) or "duckdb" (rows stay in their files, which may be larger than memory)
@@ -61,7 +66,7 @@ def open(  # noqa: A001 (dm.open is the name users type)
         raise RequestError("This table was encoded under another schema. Open it with the schema that it was encoded under.")
     source = noise_source(noise)
     opened = table if isinstance(table, EncodedTable) else open_table(table, facts, engine, memory_limit)
-    book = open_ledger(facts, ledger, cap=cap, renewal=renewal)
+    book = open_ledger(facts, ledger, cap=cap, renewal=renewal, witness=witness)
     return DataSet(opened, book, version=version, noise=source)
 
 
@@ -93,6 +98,7 @@ def open_ledger(
     *,
     cap: Amount | None = None,
     renewal: Renewal | None = None,
+    witness: str | Path | Sequence[str] | None = None,
     create: bool = True,
 ) -> Ledger:
     """Open or make the ledger of a data set. It is bound to the name in the schema, not to a file name."""
@@ -103,6 +109,7 @@ def open_ledger(
         cap=units,
         neighbours=schema.unit.neighbours,
         renewal=renewal,
+        witness=witness_of(witness),
         create=create,
     )
 

@@ -8,7 +8,7 @@
     │   └── DataError           a table that cannot be read (seen by the owner only)
     ├── BudgetError             the budget is short; nothing was spent                exit code 3
     ├── LedgerError             the ledger cannot be trusted or written; no answer    exit code 2
-    │   ├── LedgerTampered      the ledger disagrees with itself or with its anchor
+    │   ├── LedgerTampered      the ledger disagrees with itself, its anchor or its witness
     │   └── RequestInProgress   the same request is being answered elsewhere
     └── AnswerError             failed after the charge, which stands                 exit code 2
 
@@ -63,7 +63,7 @@ class LedgerError(DpmineError):
 
 
 class LedgerTampered(LedgerError):
-    """The ledger disagrees with its hash chain, its odometers or its anchor."""
+    """The ledger disagrees with its hash chain, its odometers, its anchor or its witness."""
 
 
 class RequestInProgress(LedgerError):

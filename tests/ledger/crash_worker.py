@@ -1,9 +1,9 @@
 """A process that makes processes to be killed: forking a loaded interpreter makes a thousand crashes affordable.
 
-Standard input: one JSON line for each child, {"ledger", "cap", "queries", "threads", "step", "kill_after", "eager"}. The
-child opens the ledger itself, asks the queries and writes what was released to a pipe. It kills itself with SIGKILL at
-the named step of the protocol, or is killed from here after `kill_after` seconds. An eager child has the planted
-mistake: it releases before it stores. Standard output: one JSON line, how it ended and what it had released.
+Standard input: one JSON line for each child, {"ledger", "witness", "cap", "queries", "threads", "step", "kill_after",
+"eager"}. The child opens the ledger itself, asks the queries and writes what was released to a pipe. It kills itself
+with SIGKILL at the named step of the protocol, or is killed from here after `kill_after` seconds. An eager child has the
+planted mistake: it releases before it stores. Standard output: one JSON line, how it ended and what it had released.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ledger_worlds import ImpatientLedger, hash_of, kernel_on, open_ledger
 
 from dpmine.errors import RequestInProgress
 from dpmine.kernel.accounts import Reservation, Stored
+from dpmine.kernel.witness import witness_of
 from dpmine.queries import Head, Query
 
 released = -1  # where the child writes what it lets out
@@ -53,7 +54,8 @@ def ask(task: dict[str, Any]) -> None:
     """In the child: open, ask, and let every answer out."""
     checkpoint = die_at(task["step"])
     kind = EagerLedger if task["eager"] else ImpatientLedger
-    ledger = open_ledger(Path(task["ledger"]), cap=task["cap"], kind=kind, checkpoint=checkpoint)
+    witness = witness_of(task["witness"])
+    ledger = open_ledger(Path(task["ledger"]), cap=task["cap"], kind=kind, checkpoint=checkpoint, witness=witness)
     ledger.grant("ann", task["cap"])
     kernel = kernel_on(ledger, checkpoint=checkpoint)
     asked = [text.encode() for text in task["queries"]]

@@ -243,7 +243,7 @@ def test_accounts_lists_the_analysts_by_name(ledger):
 def test_a_ledger_names_its_currency_and_what_neighbours_are(ledger):
     assert ledger.fact("currency") == "pure epsilon, in units of 1e-9"
     assert ledger.fact("neighbours") == "add or remove one row"
-    assert ledger.fact("format") == "dpmine-ledger-1"
+    assert ledger.fact("format") == "dpmine-ledger-2"
 
 
 def test_a_ledger_belongs_to_the_data_set_it_was_made_for(tmp_path):

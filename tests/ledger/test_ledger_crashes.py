@@ -17,14 +17,26 @@ from ledger_auditor import Audit, audit
 from ledger_worlds import HERE, count_query, hash_of, kernel_on, open_ledger, python, random_query
 
 from dpmine.errors import RequestInProgress
+from dpmine.kernel.ledger import Ledger
+from dpmine.kernel.witness import FileWitness
 from dpmine.queries import Query
 from dpmine.wire import to_wire
 
 CAP = 10**12
 BEFORE_THE_CHARGE = ("planned", "reserving")
-CHARGED = ("reserved", "reserve-anchored", "computed", "storing")
-ANSWERED = ("stored", "store-anchored")
+CHARGED = ("reserved", "reserve-anchored", "reserve-witnessed", "computed", "storing")
+ANSWERED = ("stored", "store-anchored", "store-witnessed")
 STEPS = (*BEFORE_THE_CHARGE, *CHARGED, *ANSWERED)
+
+
+def witness_of_ledger(path: Path) -> FileWitness | None:
+    """A ledger has a witness here if there is a folder for it."""
+    folder = path.parent / "elsewhere"
+    return FileWitness(folder / "witness") if folder.is_dir() else None
+
+
+def reopened(path: Path, **options: Any) -> Ledger:
+    return open_ledger(path, witness=witness_of_ledger(path), **options)
 
 
 class Crasher:
@@ -34,7 +46,9 @@ class Crasher:
         self._process = python(str(HERE / "crash_worker.py"))
 
     def run(self, path: Path, queries: list[Query], **options: Any) -> dict[str, Any]:
+        witness = witness_of_ledger(path)
         task = {"ledger": str(path), "cap": CAP, "queries": [to_wire(query).decode() for query in queries]}
+        task["witness"] = str(witness.path) if witness else None
         defaults = {"step": None, "kill_after": None, "threads": 1, "eager": False}
         self._process.stdin.write(json.dumps({**task, **defaults, **options}) + "\n")
         self._process.stdin.flush()
@@ -54,13 +68,13 @@ def crasher():
 
 
 def audited_after_reopening(path: Path) -> Audit:
-    open_ledger(path).close()  # verifies, or refuses to open
+    reopened(path).close()  # verifies, or refuses to open
     return audit(path)
 
 
 def ask_again(path: Path, query: Query) -> str:
     """Ask the query in this process and return the hash of the answer."""
-    ledger = open_ledger(path)
+    ledger = reopened(path)
     try:
         return hash_of(kernel_on(ledger).answer(to_wire(query), analyst="ann"))
     finally:
@@ -100,6 +114,29 @@ def crash_at(crasher: Crasher, path: Path, step: str, crashes: int) -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_a_process_killed_at_any_step_loses_no_charge_and_frees_no_answer(crasher, tmp_path, step):
     crash_at(crasher, tmp_path / "l.db", step, 10)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_process_with_a_witness_killed_at_any_step_loses_no_charge_and_frees_no_answer(crasher, tmp_path, step):
+    (tmp_path / "elsewhere").mkdir()
+    crash_at(crasher, tmp_path / "l.db", step, 4)
+    told = FileWitness(tmp_path / "elsewhere" / "witness").path.read_text().splitlines()
+    assert [int(line.split()[1]) for line in told][-1] == len(audit(tmp_path / "l.db").digests) - 1
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [("reserve-anchored", False), ("reserve-witnessed", True), ("store-anchored", False), ("store-witnessed", True)],
+)
+def test_the_witness_is_told_between_the_anchor_and_the_release(crasher, tmp_path, step, told):
+    """A ledger put back to before a charge that was told is refused; one that died before telling had released nothing."""
+    path = tmp_path / "l.db"
+    (tmp_path / "elsewhere").mkdir()
+    assert crasher.run(path, [count_query(1000)], step=step)["released"] == []
+    newest = f" {len(audit(path).digests) - 1} "
+    assert (newest in (tmp_path / "elsewhere" / "witness").read_text()) == told
+    reopened(path).close()
+    assert newest in (tmp_path / "elsewhere" / "witness").read_text()
 
 
 @pytest.mark.slow
@@ -161,7 +198,7 @@ def crash_at_random(crasher: Crasher, folder: Path, *, crashes: int, ledgers: in
     draw = random.Random(f"{crashes} {threads}")
     for book in range(ledgers):
         path = folder / f"{book}.db"
-        open_ledger(path, cap=CAP).close()
+        reopened(path, cap=CAP).close()
         released: set[tuple[int, str, str]] = set()
         pool = [random_query(draw, 1000 + place) for place in range(40)]
         for _ in range(crashes // ledgers):
@@ -180,7 +217,7 @@ def crash_at_random(crasher: Crasher, folder: Path, *, crashes: int, ledgers: in
 def _finish(path: Path, pool: list[Query]) -> None:
     """Ask everything that was ever asked: nothing that was charged is charged again."""
     before = audited_after_reopening(path)
-    ledger = open_ledger(path)
+    ledger = reopened(path)
     ledger.grant("ann", CAP)
     kernel = kernel_on(ledger)
     stuck = 0
@@ -197,7 +234,10 @@ def _finish(path: Path, pool: list[Query]) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_processes_killed_at_random_lose_no_charge_and_free_no_answer(crasher, tmp_path, threads):
+@pytest.mark.parametrize("with_witness", [False, True])
+def test_processes_killed_at_random_lose_no_charge_and_free_no_answer(crasher, tmp_path, threads, with_witness):
+    if with_witness:
+        (tmp_path / "elsewhere").mkdir()
     crash_at_random(crasher, tmp_path, crashes=40, ledgers=2, threads=threads)
 
 
@@ -207,11 +247,14 @@ def test_500_processes_killed_at_random_lose_no_charge_and_free_no_answer(crashe
     crash_at_random(crasher, tmp_path, crashes=500, ledgers=20, threads=threads)
 
 
-def test_a_process_killed_while_it_makes_a_ledger_leaves_one_that_opens_or_none(crasher, tmp_path):
+@pytest.mark.parametrize("with_witness", [False, True])
+def test_a_process_killed_while_it_makes_a_ledger_leaves_one_that_opens_or_none(crasher, tmp_path, with_witness):
+    if with_witness:
+        (tmp_path / "elsewhere").mkdir()
     for number in range(15):
         path = tmp_path / f"{number}.db"
         crasher.run(path, [], kill_after=number * 0.001)
-        ledger = open_ledger(path, cap=CAP)
+        ledger = reopened(path, cap=CAP)
         ledger.verify()
         ledger.close()
         audit(path)

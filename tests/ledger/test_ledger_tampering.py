@@ -264,6 +264,26 @@ def test_a_chain_of_unreadable_entries_is_refused(path):
         assert "cannot be read" in refused(path)
 
 
+@pytest.mark.parametrize("nonce", [None, "", "ab", "AB" * 16, "xy" * 16, "ab" * 17, 7, "ab" * 15 + " a"])
+def test_an_entry_without_32_hexadecimal_digits_of_nonce_is_refused(path, nonce):
+    digests = rewrite_log(path, lambda entries: [*entries[:-1], {**entries[-1], "nonce": nonce}])
+    anchor_of(path).write_text(f"0 {digests[0]}\n")
+    assert "cannot be read" in refused(path)
+
+
+def test_an_entry_that_repeats_a_nonce_is_refused(path):
+    digests = rewrite_log(path, lambda entries: [*entries[:-1], {**entries[-1], "nonce": entries[2]["nonce"]}])
+    anchor_of(path).write_text(f"0 {digests[0]}\n")
+    assert "repeats a nonce of an earlier row" in refused(path)
+
+
+def test_a_ledger_of_an_earlier_format_is_refused_and_says_what_to_do(path):
+    run_sql(path, "UPDATE facts SET value = 'dpmine-ledger-1' WHERE name = 'format'")
+    message = refused(path, LedgerError)
+    assert "'dpmine-ledger-1'" in message
+    assert "make a new one" in message
+
+
 def test_an_entry_that_states_another_cost_than_its_odometers_is_refused(path):
     def undercharge(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [{**entry, "cost": [0, 0]} if entry["do"] == "reserve" else entry for entry in entries]

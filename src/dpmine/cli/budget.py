@@ -12,8 +12,10 @@ from dpmine.cli.shared import (
     Data,
     LedgerFile,
     SchemaFile,
+    Witness,
     escaped,
     ledger_path,
+    named_witness,
     one_sentence_errors,
     out,
     print_json,
@@ -29,7 +31,7 @@ def _ledger(file: Any, schema_file: Any, ledger: Any) -> tuple[Any, Any]:
     from dpmine.schema import Schema
 
     schema = Schema.load(schema_file)
-    return open_ledger(schema, ledger_path(file, schema, ledger), create=False), schema
+    return open_ledger(schema, ledger_path(file, schema, ledger), witness=named_witness(), create=False), schema
 
 
 @app.command()
@@ -40,9 +42,13 @@ def init(
     renew: Annotated[str | None, typer.Option(help="Let the cap grow by this much ...", metavar="EPS")] = None,
     every: Annotated[int, typer.Option(help="... every so many days.", metavar="DAYS")] = 365,
     ledger: LedgerFile = None,
+    witness: Witness = None,
     as_json: AsJson = False,
 ) -> None:
     """Make the ledger of a data set. The owner gets the whole cap under the name 'owner'.
+
+    A ledger with a witness answers only while the witness can be reached, and must be told of it every time:
+    dpmine --witness WITNESS query ..., or the environment variable DPMINE_WITNESS.
 
     Example: dpmine budget init patients.parquet --schema patients.toml --cap 4
     """
@@ -61,7 +67,8 @@ def init(
         if path.exists():
             raise RequestError(f"The ledger {str(path)!r} exists already. Look at it with: dpmine budget show.")
         renewal = None if renew is None else Renewal.every(every, epsilon=renew)
-        with closing(open_ledger(facts, path, cap=amount, renewal=renewal)) as book:
+        remembers = witness or named_witness()
+        with closing(open_ledger(facts, path, cap=amount, renewal=renewal, witness=remembers)) as book:
             book.grant("owner", amount.units)
         if as_json:
             grows = None if renewal is None else str(renewal)
@@ -69,6 +76,8 @@ def init(
         else:
             out.print(f"Made the ledger {escaped(str(path))} of data set {facts.name!r} with cap epsilon {amount}.")
             out.print(f"Keep {escaped(path.name)} and {escaped(path.name)}.anchor together, and back up both.")
+            if remembers is not None:
+                out.print(f"Name its witness whenever you use it: dpmine --witness {escaped(repr(remembers))} ...")
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from dpmine.cli import audit, budget, design, frontier, kmeans, mine, models, query, release, reproduce, schema
-from dpmine.cli.shared import one_sentence_errors
+from dpmine.cli.shared import Witness, name_witness, one_sentence_errors
 
 app = typer.Typer(
     name="dpmine",
@@ -46,8 +46,10 @@ def main(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_show_version, is_eager=True)
     ] = False,
+    witness: Witness = None,
 ) -> None:
     """Differentially private data mining: one private door to a table."""
+    name_witness(witness)
 
 
 @app.command()

@@ -23,6 +23,7 @@ from dpmine.cli.shared import (
     err,
     escaped,
     ledger_path,
+    named_witness,
     one_sentence_errors,
     open_data,
     out,
@@ -203,8 +204,12 @@ def generalise(
 
 
 def _ledger_files(ledger: Path) -> list[Path]:
-    """The ledger, and what SQLite and the anchor keep beside it."""
-    return [ledger.with_name(ledger.name + ending) for ending in ("", ".anchor", "-wal", "-shm", "-journal")]
+    """The ledger, what SQLite and the anchor keep beside it, and the file of its witness."""
+    from dpmine.kernel.witness import FileWitness, witness_of
+
+    witness = witness_of(named_witness())
+    elsewhere = [witness.path] if isinstance(witness, FileWitness) else []
+    return [*(ledger.with_name(ledger.name + ending) for ending in ("", ".anchor", "-wal", "-shm", "-journal")), *elsewhere]
 
 
 # -- parameters --------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,15 @@ SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema: public f
 LedgerFile = Annotated[
     Path | None,
     typer.Option("--ledger", help="The ledger's file. Default: beside the data, named after the data set.", metavar="DB"),
+]
+Witness = Annotated[
+    str | None,
+    typer.Option(
+        "--witness",
+        envvar="DPMINE_WITNESS",
+        help="The witness of the ledger that a command opens: a file on another disk, or 'command:PROGRAM ARGUMENTS'.",
+        metavar="WITNESS",
+    ),
 ]
 Analyst = Annotated[str, typer.Option("--as", help="The analyst whose allotment is charged.", metavar="NAME")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
@@ -78,6 +88,18 @@ def ledger_path(table: Path, schema: Schema, ledger: Path | None) -> Path:
     return ledger or default_ledger(table, schema)
 
 
+_witness: ContextVar[str | None] = ContextVar("witness", default=None)
+
+
+def name_witness(witness: str | None) -> None:
+    """What `dpmine --witness ...`, or the environment, says for whatever command follows."""
+    _witness.set(witness or None)
+
+
+def named_witness() -> str | None:
+    return _witness.get()
+
+
 def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str, engine: str) -> DataSet:
     """Open a table whose ledger exists; a missing ledger says how to make one."""
     from dpmine.dataset import open as open_table
@@ -93,4 +115,4 @@ def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str,
             f"There is no ledger {str(path)!r}. The owner makes one with: "
             f"dpmine budget init {table} --schema {schema_file} --cap EPSILON"
         )
-    return open_table(table, schema=schema, ledger=path, version=version, engine=engine)
+    return open_table(table, schema=schema, ledger=path, witness=named_witness(), version=version, engine=engine)

@@ -14,6 +14,7 @@ from io import FileIO
 from pathlib import Path
 
 from dpmine.errors import LedgerError, LedgerTampered
+from dpmine.kernel.private_files import make_private
 from dpmine.queries import Head
 
 BEFORE_FIRST = "0" * 64
@@ -40,27 +41,21 @@ def check_chain(rows: Iterable[tuple[int, str, str]]) -> list[str]:
 
 
 class Anchor:
-    """An append-only file of heads (`sequence digest` a line). Appends of one short line do not tear each other."""
+    """An append-only file of heads (`sequence digest` a line)."""
 
     def __init__(self, ledger: Path) -> None:
         self.path = ledger.with_name(ledger.name + ".anchor")
 
     def append(self, head: Head) -> None:
-        line = f"{head.sequence} {head.digest}\n".encode()
         try:
-            with open(self.path, "a+b", buffering=0) as file:
-                if _ends_torn(file):
-                    line = TORN + b"\n" + line
-                if file.write(line) != len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(file.fileno())
+            append_line(self.path, f"{head.sequence} {head.digest}\n".encode())
         except OSError as error:
             raise LedgerError(f"The ledger's anchor cannot be written: {error.strerror}. Nothing is answered.") from None
 
-    def touch(self) -> None:
+    def make(self) -> None:
         """Make the file before the ledger, so that a crash in between leaves no ledger without an anchor."""
         try:
-            self.path.touch()
+            make_private(self.path)
         except OSError as error:
             raise LedgerError(f"The ledger's anchor cannot be written: {error.strerror}.") from None
 
@@ -69,24 +64,37 @@ class Anchor:
 
     def heads(self) -> list[Head]:
         try:
-            text = self.path.read_bytes()
+            content = self.path.read_bytes()
         except FileNotFoundError:
             raise LedgerTampered(
                 f"The ledger's anchor {self.path.name} is missing. Put it back beside the ledger."
             ) from None
         except OSError as error:
             raise LedgerError(f"The ledger's anchor cannot be read: {error.strerror}.") from None
-        complete, _, _ = text.rpartition(b"\n")  # a crash may leave part of a last line, which nobody relied on
-        heads = []
-        for line in complete.split(b"\n") if complete else ():
-            if line.endswith(TORN):
-                continue
-            try:
-                sequence, digest = line.decode("ascii").split(" ")
-                heads.append(Head(int(sequence), digest))
-            except ValueError:
-                raise LedgerTampered(f"The ledger's anchor {self.path.name} holds a line that is not a head.") from None
-        return heads
+        try:
+            return [_head_of(line) for line in complete_lines(content)]
+        except ValueError:
+            raise LedgerTampered(f"The ledger's anchor {self.path.name} holds a line that is not a head.") from None
+
+
+def _head_of(line: bytes) -> Head:
+    sequence, digest = line.decode("ascii").split(" ")
+    return Head(int(sequence), digest)
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Append one short line, durably, to a file that exists. Such appends do not tear each other on a local disk."""
+    with open(path, "a+b", buffering=0, opener=_without_making) as file:
+        if _ends_torn(file):
+            line = TORN + b"\n" + line
+        if file.write(line) != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file.fileno())
+
+
+def _without_making(path: str, flags: int) -> int:
+    """A file that was taken away must be missed, not silently begun anew."""
+    return os.open(path, flags & ~os.O_CREAT)
 
 
 def _ends_torn(file: FileIO) -> bool:
@@ -96,13 +104,19 @@ def _ends_torn(file: FileIO) -> bool:
     return file.read(1) != b"\n"
 
 
-def check_anchored(heads: Iterable[Head], digests: list[str]) -> None:
-    """Refuse a ledger that lacks a row its anchor has seen, or has another row in its place."""
+def complete_lines(content: bytes) -> list[bytes]:
+    """All lines but those that a crash cut short, which nobody relied on."""
+    complete, _, _ = content.rpartition(b"\n")
+    return [line for line in complete.split(b"\n") if not line.endswith(TORN)] if complete else []
+
+
+def check_seen(heads: Iterable[Head], digests: list[str], who: str) -> None:
+    """Refuse a ledger that lacks a row its anchor or witness has seen, or has another row in its place."""
     for head in heads:
         if head.sequence >= len(digests):
             raise LedgerTampered(
-                f"The ledger ends at row {len(digests) - 1}, but its anchor has seen row {head.sequence}: "
+                f"The ledger ends at row {len(digests) - 1}, but its {who} has seen row {head.sequence}: "
                 "it was truncated or restored from a backup. Put the newest ledger file back."
             )
         if digests[head.sequence] != head.digest:
-            raise LedgerTampered(f"Row {head.sequence} of the ledger is not the one its anchor has seen.")
+            raise LedgerTampered(f"Row {head.sequence} of the ledger is not the one its {who} has seen.")

@@ -1,0 +1,106 @@
+"""Every analyst sees heads. Without random bits in each entry, others' answers can be guessed from them.
+
+The attack is played on the real ledger and on one whose nonces can be foretold: there it finds the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ledger_worlds import WHOLE, count_query, hash_of, kernel_on, open_ledger
+
+import dpmine.kernel.ledger as ledger_module
+from dpmine.queries import Answer, Head, Reply
+from dpmine.values import canonical
+from dpmine.wire import to_wire
+
+GUESSES = range(-300, 600)
+
+
+def played(path: Any) -> tuple[list[dict[str, Any]], Head, Head, Reply]:
+    """Ann asks before and after bob. Returns the log, ann's two heads and what bob got."""
+    ledger = open_ledger(path, cap=10 * WHOLE)
+    for analyst in ("ann", "bob"):
+        ledger.grant(analyst, WHOLE)
+    kernel = kernel_on(ledger)
+    before = kernel.answer(to_wire(count_query(WHOLE // 10)), analyst="ann").head
+    bobs = kernel.answer(to_wire(count_query(WHOLE // 2)), analyst="bob")
+    after = kernel.answer(to_wire(count_query(WHOLE // 5)), analyst="ann").head
+    entries = ledger.entries()
+    ledger.close()
+    return entries, before, after, bobs
+
+
+def guessed(entries: list[dict[str, Any]], before: Head, after: Head, nonces: list[str | None]) -> str | None:
+    """The hash of bob's answer, if some guess of it leads from ann's first head to her second.
+
+    She is given more than she has: everything in the log but bob's answer and the nonces of his rows, down to the
+    millisecond. For these nonces she tries what `nonces` says, None for a row without one.
+    """
+    rows = [dict(entry) for entry in entries[before.sequence + 1 : after.sequence + 1]]
+    epsilon = count_query(WHOLE // 2).epsilon
+    for guess in GUESSES:
+        answer = hashlib.sha256(canonical(Answer(((guess,),), epsilon, 1))).hexdigest()
+        digest = before.digest
+        for place, row in enumerate(rows):
+            entry = dict(row)
+            if entry["analyst"] == "bob":
+                entry.pop("nonce", None)
+                nonce = nonces[place]
+                entry |= {} if nonce is None else {"nonce": nonce}
+                entry |= {"sha256": answer} if entry["do"] == "answer" else {}
+            text = json.dumps(entry, sort_keys=True, separators=(",", ":"))
+            digest = hashlib.sha256(f"{digest}\n{before.sequence + 1 + place}\n{text}".encode()).hexdigest()
+        if digest == after.digest:
+            return answer
+    return None
+
+
+def foretold(number: int) -> str:
+    return number.to_bytes(16, "big").hex()
+
+
+@pytest.mark.parametrize("in_a_file", [True, False], ids=["in a file", "in memory"])
+def test_nobody_can_guess_another_analyst_s_answer_from_the_heads_of_their_own(tmp_path, in_a_file):
+    entries, before, after, bobs = played(tmp_path / "l.db" if in_a_file else None)
+    others = [None if entry["analyst"] == "ann" else entry for entry in entries[before.sequence + 1 : after.sequence + 1]]
+    assert [entry is None for entry in others] == [False, False, True, True]
+    assert guessed(entries, before, after, [None] * 4) is None
+    assert (
+        guessed(entries, before, after, [foretold(number) for number in range(before.sequence + 1, after.sequence + 1)])
+        is None
+    )
+    # The nonces are all that stands in the way: who has them finds the answer.
+    assert guessed(entries, before, after, [entry["nonce"] if entry else None for entry in others]) == hash_of(bobs)
+
+
+def test_a_ledger_whose_nonces_can_be_foretold_is_caught_by_the_same_attack(tmp_path, monkeypatch):
+    numbers = count()
+
+    def urandom(size: int) -> bytes:
+        return next(numbers).to_bytes(size, "big")
+
+    monkeypatch.setattr(ledger_module, "os", SimpleNamespace(urandom=urandom, getpid=os.getpid))
+    entries, before, after, bobs = played(tmp_path / "l.db")
+    monkeypatch.undo()
+    seen = [int(entry["nonce"], 16) for entry in entries if entry.get("analyst") == "ann"]  # her own: they are just numbers
+    assert seen == sorted(seen)
+    for start in range(seen[-1]):  # a few of them are taken for tokens: she tries all ways
+        for step in (1, 2, 3):
+            if (found := guessed(entries, before, after, [foretold(start), foretold(start + step), None, None])) is not None:
+                assert found == hash_of(bobs)
+                return
+    pytest.fail("the attack is too weak: it did not find an answer behind nonces that it knew")
+
+
+def test_every_entry_has_a_nonce_of_its_own(tmp_path):
+    entries, *_ = played(tmp_path / "l.db")
+    nonces = [entry["nonce"] for entry in entries]
+    assert len(set(nonces)) == len(nonces) == 9
+    assert all(len(bytes.fromhex(nonce)) == 16 for nonce in nonces)
