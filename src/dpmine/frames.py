@@ -36,6 +36,7 @@ NUMBER_OF_TEXT = "TRY_CAST(CASE WHEN contains(c, '+-') THEN NULL ELSE c END AS D
 # tables with columns of floats are read without these optimizers.
 ROW_BY_ROW = "SET disabled_optimizers = 'statistics_propagation,filter_pushdown'"
 
+ROWS_OF_FILES = "rows_of_files"
 NOT_A_TIME = np.iinfo(np.int64).min
 
 _PLAIN_CSV: dict[str, Any] = {"auto_detect": False, "strict_mode": False, "ignore_errors": True, "parallel": False}
@@ -124,8 +125,8 @@ class FileSource:
         self.kind = "parquet" if _is_parquet(files[0]) else "tsv" if _is_tab_separated(files[0]) else "csv"
         try:
             self._connection = duckdb.connect(config={} if memory_limit is None else {"memory_limit": memory_limit})
-            self._relation, self.columns = self._read(files, keep_in_files)
-            if {"FLOAT", "DOUBLE"} & set(map(str, self._relation.types)):
+            self.columns, self._types = self._read(files, keep_in_files)
+            if {"FLOAT", "DOUBLE"} & set(self._types):
                 self._connection.execute(ROW_BY_ROW)
         except duckdb.Error as error:
             first_line = str(error).splitlines()[0][:200]
@@ -133,14 +134,19 @@ class FileSource:
 
     @cached_property
     def rows(self) -> int:
-        return int(self._relation.count("*").fetchall()[0][0])
+        with _one_sentence(None):
+            return int(self._connection.execute(f"SELECT count(*) FROM {ROWS_OF_FILES}").fetchall()[0][0])
 
-    def _read(self, files: list[Path], keep_in_files: bool) -> tuple[Any, list[str]]:
+    def _read(self, files: list[Path], keep_in_files: bool) -> tuple[list[str], list[str]]:
+        """Make the rows known to SQL under names of our own, and tell the columns' names and types.
+
+        No relation of DuckDB's is kept: it shows its first rows wherever it is printed.
+        """
         patterns = [_literally(file) for file in files]
         if self.kind == "parquet":
             self._check_same_columns(patterns)
             relation = self._connection.read_parquet(patterns, hive_partitioning=False)
-            return relation, list(relation.columns)
+            return list(relation.columns), self._make_view(relation)
         for file in files:
             if not file.name.lower().endswith(CSV_ENDINGS):
                 endings = ".csv, .csv.gz, .tsv or .parquet"
@@ -149,7 +155,7 @@ class FileSource:
         headers = [self._csv_header(file, separator) for file in files]
         if any(header != headers[0] for header in headers):
             raise DataError("The CSV files do not all have the same columns in the same order.")
-        return self._read_csv(patterns, headers[0], separator, keep_in_files)
+        return headers[0], self._read_csv(patterns, headers[0], separator, keep_in_files)
 
     def _check_same_columns(self, patterns: list[str]) -> None:
         """Files of other types would be read as a common type: another file's rows would decide how a row is read."""
@@ -172,7 +178,7 @@ class FileSource:
             raise DataError(f"Cannot read {str(path)!r} as a table: it has two columns of the same name.")
         return names
 
-    def _read_csv(self, patterns: list[str], names: list[str], separator: str, keep_in_files: bool) -> tuple[Any, list[str]]:
+    def _read_csv(self, patterns: list[str], names: list[str], separator: str, keep_in_files: bool) -> list[str]:
         """Everything as text and nothing detected: otherwise one row would decide how all others are read."""
         read: Any = self._connection.read_csv
         relation = read(
@@ -185,17 +191,18 @@ class FileSource:
             null_padding=True,
             **_PLAIN_CSV,
         )
-        if keep_in_files:
-            return relation, names
-        relation.create("csv")  # parsed once; every column is then read from memory
-        return self._connection.table("csv"), names
+        if not keep_in_files:
+            relation.create("csv")  # parsed once; every column is then read from memory
+            relation = self._connection.table("csv")
+        return self._make_view(relation)
+
+    def _make_view(self, relation: Any) -> list[str]:
+        """A view with the columns c0, c1, ..., and their types."""
+        places = ", ".join(f"#{place + 1} AS c{place}" for place in range(len(relation.columns)))
+        relation.project(places).create_view(ROWS_OF_FILES)
+        return list(map(str, relation.types))
 
     # -- for the DuckDB engine --------------------------------------------------------------------------------------
-
-    def register(self, view: str) -> None:
-        """Make the rows known to SQL under our own names: a view with the columns c0, c1, ..."""
-        places = ", ".join(f"#{place + 1} AS c{place}" for place in range(len(self.columns)))
-        self._relation.project(places).create_view(view)
 
     def check_unchanged(self) -> None:
         """Disjoint cells are disjoint in one state of the table only, so files that changed are another version."""
@@ -216,7 +223,7 @@ class FileSource:
         return self._connection.cursor()
 
     def type_name(self, name: str) -> str:
-        return self._column(name)[1]
+        return self._types[self.columns.index(name)]
 
     def create_enum(self, name: str, members: tuple[str, ...]) -> None:
         """An enumeration type of our own name; its members never become SQL text."""
@@ -226,23 +233,21 @@ class FileSource:
 
     # -- column by column -------------------------------------------------------------------------------------------
 
-    def _column(self, name: str) -> tuple[Any, str]:
-        """The column renamed to c, and its type."""
-        relation = self._relation.project(f"#{self.columns.index(name) + 1} AS c")
-        return relation, str(relation.types[0])
+    def _rows(self, name: str, expression: str) -> Any:
+        """The rows of one column, by a fixed expression over c."""
+        place = self.columns.index(name)
+        return self._connection.execute(f"SELECT {expression} AS c FROM (SELECT c{place} AS c FROM {ROWS_OF_FILES})")
 
     def _query(self, name: str, expression: str) -> Any:
-        """One column of a fixed expression over c."""
-        relation, _ = self._column(name)
         with _one_sentence(name):
-            return relation.project(f"{expression} AS c").fetchnumpy()["c"]
+            return self._rows(name, expression).fetchnumpy()["c"]
 
     def holds_floats(self, name: str) -> bool:
         return self.type_name(name) in ("FLOAT", "DOUBLE")
 
     def _text_expression(self, name: str) -> str | None:
         """SQL for the text of a value where DuckDB writes it as we do, else None: Python then reads value by value."""
-        kind = self._column(name)[1]
+        kind = self.type_name(name)
         if kind == "BOOLEAN":
             return TEXT_OF_BOOLEAN
         return "CAST(c AS VARCHAR)" if kind in ("VARCHAR", *WHOLE_NUMBERS) else None
@@ -257,11 +262,11 @@ class FileSource:
             moments = np.ma.filled(self._query(name, "c"), np.datetime64("NaT"))
             return texts_of_moments(moments, zoned="TZ" in kind or "ZONE" in kind)
         with _one_sentence(name):
-            return [row[0] for row in self._column(name)[0].fetchall()]
+            return [row[0] for row in self._rows(name, "c").fetchall()]
 
     def category_codes(self, name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
         expression = self._text_expression(name)
-        if self._column(name)[1] in ("FLOAT", "DOUBLE"):
+        if self.type_name(name) in ("FLOAT", "DOUBLE"):
             return _codes_of_numbers(self.numbers(name), categories)
         if expression is None:
             return _codes(self.texts(name), categories)
@@ -271,7 +276,7 @@ class FileSource:
         return _filled(codes, -1).astype(np.int64)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        kind = self._column(name)[1]
+        kind = self.type_name(name)
         if kind == "VARCHAR":
             numbers = self._query(name, NUMBER_OF_TEXT)
         elif kind in ("BOOLEAN", "FLOAT", "DOUBLE", *WHOLE_NUMBERS):
@@ -403,14 +408,15 @@ def _as_objects(values: list[Any]) -> NDArray[Any]:
 
 
 @contextmanager
-def _one_sentence(name: str) -> Iterator[None]:
+def _one_sentence(name: str | None) -> Iterator[None]:
     """What DuckDB says of a column that it cannot read may hold a value: the owner gets one sentence without it."""
     import duckdb
 
     try:
         yield
     except duckdb.Error:
-        raise DataError(f"Column {name!r} holds a value that cannot be read, such as text that is not UTF-8.") from None
+        where = "The table" if name is None else f"Column {name!r}"
+        raise DataError(f"{where} holds a value that cannot be read, such as text that is not UTF-8.") from None
 
 
 def _state_of(files: list[Path]) -> list[tuple[int, int, int, int, int]]:

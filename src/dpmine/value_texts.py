@@ -91,14 +91,14 @@ def _text(item: Any) -> str | None:
         return str.__str__(item)  # a member of an enumeration may call itself otherwise
     if isinstance(item, (bool, np.bool_)):
         return str(bool(item))
+    if isinstance(item, (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)):  # numpy calls durations integers
+        return _text_of_time(item)
     if isinstance(item, (int, np.integer)):
         return str(int(item)) if abs(int(item)) < TOO_LARGE else None
     if isinstance(item, (float, np.floating)):
         return _text_of_float(float(item))
     if isinstance(item, Decimal):
         return _text_of_decimal(item)
-    if isinstance(item, (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)):
-        return _text_of_time(item)
     if isinstance(item, (bytes, bytearray, memoryview)):
         return repr(bytes(item))
     if isinstance(item, (list, tuple, np.ndarray, set, frozenset, dict)):

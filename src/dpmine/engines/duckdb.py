@@ -19,7 +19,7 @@ from dpmine.engines.cutting import RuleCutting
 from dpmine.engines.encoding import encoding_of
 from dpmine.engines.sql import CountQuery, call, element
 from dpmine.errors import DataError
-from dpmine.frames import NUMBER_OF_TEXT, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, FileSource, require_columns
+from dpmine.frames import NUMBER_OF_TEXT, ROWS_OF_FILES, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, FileSource, require_columns
 from dpmine.plans import Cells, ClippedSums, RowKey, RowStep, count_leaves
 from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
 from dpmine.value_texts import text_of_value
@@ -45,7 +45,6 @@ class DuckDBTable:
     def __post_init__(self) -> None:
         require_columns(self.source, [attribute.name for attribute in self.schema.attributes])
         self.encoding = encoding_of(self.source, self.schema)
-        self.source.register("rows_of_files")
         encoder = _Encoder(self.source)
         codes = [encoder.code(attribute, place) for place, attribute in enumerate(self.schema.attributes)]
         singles = [code for code, a in zip(codes, self.schema.attributes, strict=True) if not isinstance(a, ItemList)]
@@ -54,7 +53,7 @@ class DuckDBTable:
         names += [(code, f"l{place}") for place, code in enumerate(lists)]
         if self.schema.unit.column is not None:
             names.append((encoder.person(self.schema.unit.column), "person"))
-        self.coded = exp.select(*(exp.alias_(code, name) for code, name in names)).from_("rows_of_files")
+        self.coded = exp.select(*(exp.alias_(code, name) for code, name in names)).from_(ROWS_OF_FILES)
         self._read_everything_once([name for _, name in names])
 
     def _read_everything_once(self, names: list[str]) -> None:
