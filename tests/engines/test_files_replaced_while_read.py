@@ -1,4 +1,4 @@
-"""A table is read in one state of its files or not at all: rows mixed of two states are rows of nobody, or of two persons."""
+"""A table is read in one state of its files or not at all: rows mixed of two states are rows of nobody."""
 
 from __future__ import annotations
 
