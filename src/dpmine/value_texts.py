@@ -39,10 +39,11 @@ PARTS_OF_A_SECOND = {"s": 0, "ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as"
 
 def text_of_value(item: Any) -> str | None:
     """The text of one value. Total: whatever stands in a frame has a text or is missing."""
-    if type(item) is str:
-        return item
+    kind = type(item)
+    if kind is str or item is None:
+        return item  # type: ignore[no-any-return]
     try:
-        return _text(item)
+        return _text_of_whole(item) if kind is int else _text(item)
     except Exception:  # a foreign object whose methods fail is as good as missing
         return None
 
@@ -58,11 +59,19 @@ def texts_of_durations(durations: NDArray[np.timedelta64]) -> list[str | None]:
 
 def number_of_value(item: Any) -> float:
     """One value as a double; NaN for whatever is no number."""
-    if item is None or (isinstance(item, str) and not item.isascii()) or isinstance(item, (np.datetime64, np.ndarray)):
-        return math.nan
+    kind = type(item)
+    if kind is float:
+        return item  # type: ignore[no-any-return]
     try:
-        if isinstance(item, (dt.timedelta, np.timedelta64)):
-            return float(_text_of_duration(item) or math.nan)
+        if kind is not int:
+            if (
+                item is None
+                or isinstance(item, (np.datetime64, np.ndarray))
+                or (isinstance(item, str) and not item.isascii())
+            ):
+                return math.nan
+            if isinstance(item, (dt.timedelta, np.timedelta64)):
+                return float(_text_of_duration(item) or math.nan)
         return float(item)
     except OverflowError:  # an integer or fraction beyond the doubles
         return math.copysign(math.inf, 1 if item > 0 else -1) if isinstance(item, (int, Fraction)) else math.nan
@@ -94,7 +103,7 @@ def _text(item: Any) -> str | None:
     if isinstance(item, (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)):  # numpy calls durations integers
         return _text_of_time(item)
     if isinstance(item, (int, np.integer)):
-        return str(int(item)) if abs(int(item)) < TOO_LARGE else None
+        return _text_of_whole(int(item))
     if isinstance(item, (float, np.floating)):
         return _text_of_float(float(item))
     if isinstance(item, Decimal):
@@ -106,6 +115,10 @@ def _text(item: Any) -> str | None:
     kind: Any = type(item)
     prints_its_address = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
     return None if prints_its_address else str(item)
+
+
+def _text_of_whole(number: int) -> str | None:
+    return str(number) if -TOO_LARGE < number < TOO_LARGE else None
 
 
 def _text_of_float(number: float) -> str | None:
