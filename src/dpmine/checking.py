@@ -58,6 +58,7 @@ def check_table(table: Any, schema: Schema) -> TableReport:
     require_columns(source, described)
     columns = tuple(ColumnReport(attribute.name, _changes(source, attribute)) for attribute in schema.attributes)
     unread = tuple(name for name in source.columns if name not in described)
+    source.check_read_in_one_state()
     return TableReport(source.rows, schema.rows_at_most, columns, unread)
 
 

@@ -36,6 +36,7 @@ def draft(table: Any, *, name: str | None = None) -> Schema:
             drop.append(column)
         else:
             attributes.append(attribute)
+    source.check_read_in_one_state()
     if not attributes:
         raise SchemaError("No column of this table can become an attribute: each has too many different texts.")
     class_attribute = _class(attributes)

@@ -1,9 +1,9 @@
 """Reads tables: CSV and Parquet files through DuckDB, pandas, Polars and Arrow frames through narwhals.
 
 A source hands out one column at a time, already reduced to what the schema needs: category numbers, doubles or lists of
-texts. Each value is read on its own; how one value is read never depends on another row. Text rules: booleans are
-"True" and "False", whole floats have no ".0", nulls and NaN are missing. Text is a number if it is ASCII and Python's
-float reads it.
+texts. Each value is read on its own; how one value is read never depends on another row. The text of a value is the one
+of `dpmine.value_texts`, whatever source it comes from; text in a file is taken as it stands. Text is a number if it is
+ASCII and Python's float reads it; a duration is its number of seconds.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import csv
 import glob
 import math
-from decimal import Decimal
-from fractions import Fraction
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.errors import DataError
+from dpmine.value_texts import list_of_texts, number_of_value, text_of_value, texts_of_durations, texts_of_moments
 
 CSV_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".csv.zst", ".txt")
 NUMPY_NUMBERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")
@@ -35,6 +36,9 @@ NUMBER_OF_TEXT = "TRY_CAST(CASE WHEN contains(c, '+-') THEN NULL ELSE c END AS D
 # tables with columns of floats are read without these optimizers.
 ROW_BY_ROW = "SET disabled_optimizers = 'statistics_propagation,filter_pushdown'"
 
+ROWS_OF_FILES = "rows_of_files"
+NOT_A_TIME = np.iinfo(np.int64).min
+
 _PLAIN_CSV: dict[str, Any] = {"auto_detect": False, "strict_mode": False, "ignore_errors": True, "parallel": False}
 
 
@@ -43,7 +47,7 @@ class Source(Protocol):
 
     @property
     def kind(self) -> str:
-        """What is read: another kind may give the same value another text, so it is another encoding."""
+        """What is read: csv, tsv, parquet, dict, or the library of a frame. Another kind is another way of reading."""
         ...
 
     @property
@@ -70,6 +74,14 @@ class Source(Protocol):
 
     def holds_floats(self, name: str) -> bool:
         """Whether the column's type is a float, which cannot tell long numbers apart."""
+        ...
+
+    def type_name(self, name: str) -> str:
+        """The type that the source states for a column, without any value of a row."""
+        ...
+
+    def check_read_in_one_state(self) -> None:
+        """Refuse what was read if the table changed meanwhile: rows mixed of two states are rows of nobody."""
         ...
 
 
@@ -109,12 +121,12 @@ class FileSource:
         import duckdb
 
         files = matching_files(path)
-        self._files, self._state = files, _state_of(files)
-        self.kind = "parquet" if _is_parquet(files[0]) else "csv"
+        self._path, self._files, self._state = path, files, _state_of(files)
+        self.kind = "parquet" if _is_parquet(files[0]) else "tsv" if _is_tab_separated(files[0]) else "csv"
         try:
             self._connection = duckdb.connect(config={} if memory_limit is None else {"memory_limit": memory_limit})
-            self._relation, self.columns = self._read(files, keep_in_files)
-            if {"FLOAT", "DOUBLE"} & set(map(str, self._relation.types)):
+            self.columns, self._types = self._read(files, keep_in_files)
+            if {"FLOAT", "DOUBLE"} & set(self._types):
                 self._connection.execute(ROW_BY_ROW)
         except duckdb.Error as error:
             first_line = str(error).splitlines()[0][:200]
@@ -122,23 +134,28 @@ class FileSource:
 
     @cached_property
     def rows(self) -> int:
-        return int(self._relation.count("*").fetchall()[0][0])
+        with _one_sentence(None):
+            return int(self._connection.execute(f"SELECT count(*) FROM {ROWS_OF_FILES}").fetchall()[0][0])
 
-    def _read(self, files: list[Path], keep_in_files: bool) -> tuple[Any, list[str]]:
+    def _read(self, files: list[Path], keep_in_files: bool) -> tuple[list[str], list[str]]:
+        """Make the rows known to SQL under names of our own, and tell the columns' names and types.
+
+        No relation of DuckDB's is kept: it shows its first rows wherever it is printed.
+        """
         patterns = [_literally(file) for file in files]
         if self.kind == "parquet":
             self._check_same_columns(patterns)
             relation = self._connection.read_parquet(patterns, hive_partitioning=False)
-            return relation, list(relation.columns)
+            return list(relation.columns), self._make_view(relation)
         for file in files:
             if not file.name.lower().endswith(CSV_ENDINGS):
                 endings = ".csv, .csv.gz, .tsv or .parquet"
                 raise DataError(f"{str(file)!r} is neither CSV nor Parquet: the name must end in {endings}.")
-        separator = "\t" if ".tsv" in files[0].name.lower() else ","
+        separator = "\t" if self.kind == "tsv" else ","
         headers = [self._csv_header(file, separator) for file in files]
         if any(header != headers[0] for header in headers):
             raise DataError("The CSV files do not all have the same columns in the same order.")
-        return self._read_csv(patterns, headers[0], separator, keep_in_files)
+        return headers[0], self._read_csv(patterns, headers[0], separator, keep_in_files)
 
     def _check_same_columns(self, patterns: list[str]) -> None:
         """Files of other types would be read as a common type: another file's rows would decide how a row is read."""
@@ -161,7 +178,7 @@ class FileSource:
             raise DataError(f"Cannot read {str(path)!r} as a table: it has two columns of the same name.")
         return names
 
-    def _read_csv(self, patterns: list[str], names: list[str], separator: str, keep_in_files: bool) -> tuple[Any, list[str]]:
+    def _read_csv(self, patterns: list[str], names: list[str], separator: str, keep_in_files: bool) -> list[str]:
         """Everything as text and nothing detected: otherwise one row would decide how all others are read."""
         read: Any = self._connection.read_csv
         relation = read(
@@ -174,29 +191,39 @@ class FileSource:
             null_padding=True,
             **_PLAIN_CSV,
         )
-        if keep_in_files:
-            return relation, names
-        relation.create("csv")  # parsed once; every column is then read from memory
-        return self._connection.table("csv"), names
+        if not keep_in_files:
+            relation.create("csv")  # parsed once; every column is then read from memory
+            relation = self._connection.table("csv")
+        return self._make_view(relation)
+
+    def _make_view(self, relation: Any) -> list[str]:
+        """A view with the columns c0, c1, ..., and their types."""
+        places = ", ".join(f"#{place + 1} AS c{place}" for place in range(len(relation.columns)))
+        relation.project(places).create_view(ROWS_OF_FILES)
+        return list(map(str, relation.types))
 
     # -- for the DuckDB engine --------------------------------------------------------------------------------------
 
-    def register(self, view: str) -> None:
-        """Make the rows known to SQL under our own names: a view with the columns c0, c1, ..."""
-        places = ", ".join(f"#{place + 1} AS c{place}" for place in range(len(self.columns)))
-        self._relation.project(places).create_view(view)
-
     def check_unchanged(self) -> None:
         """Disjoint cells are disjoint in one state of the table only, so files that changed are another version."""
-        if self._state != _state_of(self._files):
+        if not self._state or self._state != _state_of(self._files):
             raise DataError("The table's files changed since it was opened. Open them again, with a new version label.")
+
+    def check_read_in_one_state(self) -> None:
+        """Columns are read one after the other, so the files must be the same ones, unchanged, from first to last."""
+        try:
+            same = matching_files(self._path) == self._files and self._state == _state_of(self._files)
+        except DataError:
+            same = False
+        if not same or not self._state:
+            raise DataError("The table's files changed while they were read. Open them again when nothing writes to them.")
 
     def cursor(self) -> Any:
         """A connection of its own for one thread's query."""
         return self._connection.cursor()
 
-    def column_type(self, name: str) -> str:
-        return self._column(name)[1]
+    def type_name(self, name: str) -> str:
+        return self._types[self.columns.index(name)]
 
     def create_enum(self, name: str, members: tuple[str, ...]) -> None:
         """An enumeration type of our own name; its members never become SQL text."""
@@ -206,37 +233,40 @@ class FileSource:
 
     # -- column by column -------------------------------------------------------------------------------------------
 
-    def _column(self, name: str) -> tuple[Any, str]:
-        """The column renamed to c, and its type."""
-        relation = self._relation.project(f"#{self.columns.index(name) + 1} AS c")
-        return relation, str(relation.types[0])
+    def _rows(self, name: str, expression: str) -> Any:
+        """The rows of one column, by a fixed expression over c."""
+        place = self.columns.index(name)
+        return self._connection.execute(f"SELECT {expression} AS c FROM (SELECT c{place} AS c FROM {ROWS_OF_FILES})")
 
     def _query(self, name: str, expression: str) -> Any:
-        """One column of a fixed expression over c."""
-        import duckdb
-
-        relation, _ = self._column(name)
-        try:
-            return relation.project(f"{expression} AS c").fetchnumpy()["c"]
-        except duckdb.Error:
-            raise DataError(f"Column {name!r} holds a value that cannot be read, such as text that is not UTF-8.") from None
+        with _one_sentence(name):
+            return self._rows(name, expression).fetchnumpy()["c"]
 
     def holds_floats(self, name: str) -> bool:
-        return self.column_type(name) in ("FLOAT", "DOUBLE")
+        return self.type_name(name) in ("FLOAT", "DOUBLE")
 
     def _text_expression(self, name: str) -> str | None:
         """SQL for the text of a value where DuckDB writes it as we do, else None: Python then reads value by value."""
-        kind = self._column(name)[1]
+        kind = self.type_name(name)
         if kind == "BOOLEAN":
             return TEXT_OF_BOOLEAN
         return "CAST(c AS VARCHAR)" if kind in ("VARCHAR", *WHOLE_NUMBERS) else None
 
     def _objects(self, name: str) -> list[Any]:
-        return [row[0] for row in self._column(name)[0].fetchall()]
+        """Python's values; dates and moments as texts, since Python's own end with the year 9999 and with microseconds."""
+        kind = self.type_name(name)
+        if kind == "DATE":
+            days = np.ma.asarray(self._query(name, "date_diff('day', DATE '1970-01-01', c)"))
+            return texts_of_moments(np.ma.filled(days, NOT_A_TIME).astype("datetime64[D]"), zoned=False)
+        if kind.startswith("TIMESTAMP") and not kind.endswith("]"):
+            moments = np.ma.filled(self._query(name, "c"), np.datetime64("NaT"))
+            return texts_of_moments(moments, zoned="TZ" in kind or "ZONE" in kind)
+        with _one_sentence(name):
+            return [row[0] for row in self._rows(name, "c").fetchall()]
 
     def category_codes(self, name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
         expression = self._text_expression(name)
-        if self._column(name)[1] in ("FLOAT", "DOUBLE"):
+        if self.type_name(name) in ("FLOAT", "DOUBLE"):
             return _codes_of_numbers(self.numbers(name), categories)
         if expression is None:
             return _codes(self.texts(name), categories)
@@ -246,13 +276,13 @@ class FileSource:
         return _filled(codes, -1).astype(np.int64)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        kind = self._column(name)[1]
+        kind = self.type_name(name)
         if kind == "VARCHAR":
             numbers = self._query(name, NUMBER_OF_TEXT)
         elif kind in ("BOOLEAN", "FLOAT", "DOUBLE", *WHOLE_NUMBERS):
             numbers = self._query(name, "CAST(c AS DOUBLE)")
         else:
-            numbers = np.fromiter(map(_number, self._objects(name)), np.float64, self.rows)
+            numbers = np.fromiter(map(number_of_value, self._objects(name)), np.float64, self.rows)
         return _filled(numbers, math.nan).astype(np.float64)
 
     def texts(self, name: str) -> list[str | None]:
@@ -263,21 +293,20 @@ class FileSource:
 
     def lists(self, name: str, separator: str) -> list[list[str]]:
         if self._text_expression(name) is None:
-            return [_list(item, separator) for item in self._objects(name)]
-        return [_cut(text, separator) for text in self.texts(name)]
+            return [list_of_texts(item, separator) for item in self._objects(name)]
+        return [list_of_texts(text, separator) for text in self.texts(name)]
 
 
 class FrameSource:
     """A data frame in memory, or columns in a dict; `more` columns come from beside it."""
-
-    kind = "frame"
 
     def __init__(self, frame: Any, more: dict[str, Any] | None = None) -> None:
         import narwhals.stable.v2 as nw
 
         self._names: dict[str, Any]
         if isinstance(frame, dict):
-            self._values = {str(name): list(values) for name, values in frame.items()}
+            self.kind = "dict"
+            self._values = {str(name): _listed(values) for name, values in frame.items()}
             lengths = {len(values) for values in self._values.values()}
             if len(lengths) > 1:
                 raise DataError("The columns of the table have different lengths.")
@@ -294,10 +323,11 @@ class FrameSource:
                 ) from None
             except nw.exceptions.DuplicateError:
                 raise DataError("The table has two columns of the same name.") from None
+            self.kind = self._frame.implementation.name.lower()
             self._values = {}
             self.rows = len(self._frame)
         for name, values in (more or {}).items():
-            self._values[name] = values.tolist() if hasattr(values, "tolist") else list(values)
+            self._values[name] = _listed(values)
             self._names[name] = None
             if len(self._values[name]) != self.rows:
                 raise DataError(f"The table has {self.rows} rows, but {name!r} has {len(self._values[name])} values.")
@@ -306,20 +336,26 @@ class FrameSource:
     def _array(self, name: str) -> NDArray[Any]:
         """The column as a numpy array: of numbers where it has a plain numeric type, else of Python objects."""
         if name in self._values:
-            array = np.empty(self.rows, dtype=object)
-            array[:] = self._values[name]
-            return array
+            return _as_objects(self._values[name])
+        return _values_of_series(self._frame.get_column(self._names[name]))
+
+    def type_name(self, name: str) -> str:
+        """What the frame says; of an enumeration no members, which may have been made of the rows."""
+        if name in self._values:
+            return "objects"
         series = self._frame.get_column(self._names[name])
-        if str(series.dtype) in NUMPY_NUMBERS and series.null_count() == 0:
-            return np.asarray(series.to_numpy())
-        array = np.empty(self.rows, dtype=object)
-        array[:] = series.to_list()
-        return array
+        if self.kind != "polars":
+            native = series.to_native()
+            return str(native.type if self.kind == "pyarrow" else native.dtype)
+        return type(series.dtype).__name__ if "Enum(" in str(series.dtype) else str(series.dtype)
 
     def holds_floats(self, name: str) -> bool:
         if name in self._values:
-            return any(isinstance(item, float) and not math.isnan(item) for item in self._values[name])
+            return any(isinstance(item, (float, np.floating)) and not math.isnan(item) for item in self._values[name])
         return bool(self._frame.get_column(self._names[name]).dtype.is_float())
+
+    def check_read_in_one_state(self) -> None:
+        """A frame is the owner's own object: nobody else writes to it."""
 
     def category_codes(self, name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
         array = self._array(name)
@@ -331,22 +367,65 @@ class FrameSource:
         array = self._array(name)
         if array.dtype != object:
             return array.astype(np.float64)
-        return np.fromiter((_number(item) for item in array), np.float64, self.rows)
+        return np.fromiter(map(number_of_value, array), np.float64, self.rows)
 
     def texts(self, name: str) -> list[str | None]:
         return [text_of_value(item) for item in self._array(name).tolist()]
 
     def lists(self, name: str, separator: str) -> list[list[str]]:
-        return [_list(item, separator) for item in self._array(name).tolist()]
+        return [list_of_texts(item, separator) for item in self._array(name).tolist()]
 
 
-def _state_of(files: list[Path]) -> list[tuple[int, int, int, int]]:
-    """What tells that a file was replaced or written to."""
+def _listed(values: Any) -> list[Any]:
+    """The values of one column that is given by itself: a list, an array or a series of any library."""
+    import narwhals.stable.v2 as nw
+
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    return list(_values_of_series(series) if isinstance(series, nw.Series) else values)
+
+
+def _values_of_series(series: Any) -> NDArray[Any]:
+    """A series as a numpy array: of numbers where it has a plain numeric type, else of Python objects.
+
+    Moments and durations become their texts here: numpy's are exact where Python's end with the year 9999 and with
+    microseconds, and what a library makes of those differs.
+    """
+    if str(series.dtype) in NUMPY_NUMBERS and series.null_count() == 0:
+        return np.asarray(series.to_numpy())
+    if type(series.dtype).__name__ in ("Datetime", "Date", "Duration"):
+        array = series.to_numpy()
+        if array.dtype.kind == "M":
+            return _as_objects(texts_of_moments(array, zoned=bool(getattr(series.dtype, "time_zone", None))))
+        if array.dtype.kind == "m":
+            return _as_objects(texts_of_durations(array))
+    return _as_objects(series.to_list())
+
+
+def _as_objects(values: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+@contextmanager
+def _one_sentence(name: str | None) -> Iterator[None]:
+    """What DuckDB says of a column that it cannot read may hold a value: the owner gets one sentence without it."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error:
+        where = "The table" if name is None else f"Column {name!r}"
+        raise DataError(f"{where} holds a value that cannot be read, such as text that is not UTF-8.") from None
+
+
+def _state_of(files: list[Path]) -> list[tuple[int, int, int, int, int]]:
+    """What tells that a file was replaced or written to; the last is when, which no program can set back."""
     try:
         found = [file.stat() for file in files]
     except OSError:
         return []
-    return [(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) for status in found]
+    return [(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns) for status in found]
 
 
 def _literally(path: Path) -> str:
@@ -356,6 +435,10 @@ def _literally(path: Path) -> str:
 
 def _is_parquet(path: Path) -> bool:
     return path.name.lower().endswith((".parquet", ".pq"))
+
+
+def _is_tab_separated(path: Path) -> bool:
+    return ".tsv" in path.name.lower()
 
 
 def _filled(array: Any, missing: float) -> NDArray[Any]:
@@ -370,44 +453,3 @@ def _codes(texts: list[str | None], categories: tuple[str, ...]) -> NDArray[np.i
 def _codes_of_numbers(array: NDArray[Any], categories: tuple[str, ...]) -> NDArray[np.int64]:
     distinct, inverse = np.unique(array, return_inverse=True)
     return _codes([text_of_value(item) for item in distinct.tolist()], categories)[inverse.reshape(-1)]
-
-
-def text_of_value(item: Any) -> str | None:
-    """The text of one value. Total: whatever stands in a frame has a text or is missing."""
-    if item is None or type(item).__name__ in ("NAType", "NaTType"):
-        return None
-    if isinstance(item, str):
-        return item
-    if isinstance(item, Decimal):
-        return format(item, "f") if item.is_finite() else None
-    if isinstance(item, (float, np.floating)):
-        if math.isnan(item):
-            return None
-        number = float(item)
-        return str(int(number)) if abs(number) < 1e16 and number.is_integer() else repr(number)
-    try:
-        return str(item)
-    except Exception:  # a foreign object whose __str__ fails is as good as missing
-        return None
-
-
-def _number(item: Any) -> float:
-    """One value as a double; NaN for whatever is no number."""
-    if item is None or (isinstance(item, str) and not item.isascii()):
-        return math.nan
-    try:
-        return float(item)
-    except OverflowError:  # an integer or fraction beyond the doubles
-        return math.copysign(math.inf, 1 if item > 0 else -1) if isinstance(item, (int, Fraction)) else math.nan
-    except Exception:
-        return math.nan
-
-
-def _list(item: Any, separator: str) -> list[str]:
-    if isinstance(item, (list, tuple, np.ndarray)):
-        return [text for text in map(text_of_value, item) if text is not None]
-    return _cut(text_of_value(item), separator)
-
-
-def _cut(text: str | None, separator: str) -> list[str]:
-    return [] if text is None else [part.strip() for part in text.split(separator) if part.strip()]

@@ -46,7 +46,7 @@ def text_of(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return str(int(value)) if abs(value) < 1e16 and value.is_integer() else repr(value)
+        return str(int(value)) if value.is_integer() else repr(value)
     return str(value)
 
 

@@ -16,12 +16,13 @@ from sqlglot import exp
 
 from dpmine.engines.cache import Cache, cached_counts
 from dpmine.engines.cutting import RuleCutting
-from dpmine.engines.encoding import ENCODING
+from dpmine.engines.encoding import encoding_of
 from dpmine.engines.sql import CountQuery, call, element
 from dpmine.errors import DataError
-from dpmine.frames import NUMBER_OF_TEXT, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, FileSource, require_columns, text_of_value
+from dpmine.frames import NUMBER_OF_TEXT, ROWS_OF_FILES, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, FileSource, require_columns
 from dpmine.plans import Cells, ClippedSums, RowKey, RowStep, count_leaves
 from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
+from dpmine.value_texts import text_of_value
 
 Integers = NDArray[np.int64]
 
@@ -31,7 +32,7 @@ CODE = "BIGINT"
 WHITE_SPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DuckDBTable:
     """A table in files, with one SQL expression for the code of each attribute."""
 
@@ -42,9 +43,8 @@ class DuckDBTable:
     coded: exp.Select = field(init=False)
 
     def __post_init__(self) -> None:
-        self.encoding = f"{self.source.kind}-{ENCODING}"
         require_columns(self.source, [attribute.name for attribute in self.schema.attributes])
-        self.source.register("rows_of_files")
+        self.encoding = encoding_of(self.source, self.schema)
         encoder = _Encoder(self.source)
         codes = [encoder.code(attribute, place) for place, attribute in enumerate(self.schema.attributes)]
         singles = [code for code, a in zip(codes, self.schema.attributes, strict=True) if not isinstance(a, ItemList)]
@@ -53,7 +53,7 @@ class DuckDBTable:
         names += [(code, f"l{place}") for place, code in enumerate(lists)]
         if self.schema.unit.column is not None:
             names.append((encoder.person(self.schema.unit.column), "person"))
-        self.coded = exp.select(*(exp.alias_(code, name) for code, name in names)).from_("rows_of_files")
+        self.coded = exp.select(*(exp.alias_(code, name) for code, name in names)).from_(ROWS_OF_FILES)
         self._read_everything_once([name for _, name in names])
 
     def _read_everything_once(self, names: list[str]) -> None:
@@ -68,7 +68,7 @@ class DuckDBTable:
             raise DataError("The table holds a value that cannot be read, such as text that is not UTF-8.") from None
         if rows > MOST_ROWS:
             raise DataError(f"A table may have at most {MOST_ROWS} rows.")
-        self.source.check_unchanged()
+        self.source.check_read_in_one_state()
 
 
 class DuckDBEngine:
@@ -159,7 +159,7 @@ class _Encoder:
 
     def code(self, attribute: Nominal | Numeric | ItemList, place: int) -> exp.Expression:
         column = exp.column(f"c{self._source.columns.index(attribute.name)}")
-        kind = self._source.column_type(attribute.name)
+        kind = self._source.type_name(attribute.name)
         if isinstance(attribute, Nominal):
             return self._category(attribute, column, kind, f"category_{place}")
         if isinstance(attribute, Numeric):
@@ -171,7 +171,7 @@ class _Encoder:
         if name not in self._source.columns:
             raise DataError(f"The table has no column {name!r}, which names the persons.")
         column = exp.column(f"c{self._source.columns.index(name)}")
-        text = self._text(column, self._source.column_type(name), name)
+        text = self._text(column, self._source.type_name(name), name)
         empty = exp.EQ(this=call("trim", text.copy(), _written(WHITE_SPACE)), expression=exp.Literal.string(""))
         return exp.Case().when(empty, exp.null()).else_(text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,10 +16,10 @@ from dpmine.errors import DataError
 from dpmine.frames import Source, require_columns
 from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
 
-ENCODING = 1  # raised whenever a row may get other codes, or fall into another part, than before
+ENCODING = 2  # raised whenever a row may get other codes, or fall into another part, than before
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lists:
     """A list column: entry i belongs to row `rows[i]` and holds item `items[i]`, in order."""
 
@@ -26,7 +27,7 @@ class Lists:
     items: Codes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Persons:
     """For each row the number of its person (-1: none), and a hash of the person's name below 2^31 - 1."""
 
@@ -34,7 +35,7 @@ class Persons:
     hashes: NDArray[np.int64]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class EncodedTable:
     """The codes of one table version. Immutable; kernels, caches and engines share it."""
 
@@ -110,7 +111,21 @@ def encode(source: Source, schema: Schema) -> EncodedTable:
     if source.rows > MOST_ROWS:
         raise DataError(f"The memory engine holds at most {MOST_ROWS} rows.")
     persons = None if schema.unit.column is None else number_persons(source, schema.unit.column)
-    return EncodedTable(schema, source.rows, columns, lists, f"{source.kind}-{ENCODING}", persons)
+    encoding = encoding_of(source, schema)
+    source.check_read_in_one_state()
+    return EncodedTable(schema, source.rows, columns, lists, encoding, persons)
+
+
+def encoding_of(source: Source, schema: Schema) -> str:
+    """A name for the way of reading: the kind of source, our rules, and the stated type of each column that is read.
+
+    The odometer's cells are disjoint only while a row keeps its codes. One text per value makes codes the same in all
+    sources; that is not trusted: whatever states other types has another root. No value of a row is part of the name.
+    """
+    names = [attribute.name for attribute in schema.attributes]
+    names += [] if schema.unit.column is None or schema.unit.column not in source.columns else [schema.unit.column]
+    types = json.dumps(sorted((name, source.type_name(name)) for name in names)).encode()
+    return f"{source.kind}-{ENCODING}-{hashlib.blake2b(types, digest_size=16).hexdigest()}"
 
 
 def number_persons(source: Source, column: str) -> Persons:

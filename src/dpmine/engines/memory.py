@@ -56,7 +56,7 @@ Integers = NDArray[np.int64]
 Ids = NDArray[np.unsignedinteger]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CellIds:
     """The cell of every row; rows outside all cells have the id `cells`. None: every row is in cell 0."""
 
@@ -323,7 +323,7 @@ class AnyColumn(Protocol):
     def values(self, rows: slice) -> NDArray[Any]: ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Column:
     codes: NDArray[np.unsignedinteger]
     table: NDArray[Any] | None
@@ -333,7 +333,7 @@ class _Column:
         return codes if self.table is None else np.take(self.table, codes)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _JointColumn:
     """The sum of what several columns' codes stand for, looked up by the number of their combination."""
 
@@ -358,7 +358,7 @@ class _JointColumn:
         return np.take(self.table, numbers)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _WeightedColumn:
     """The values of a key times a weight, in the weight's type."""
 
@@ -370,7 +370,7 @@ class _WeightedColumn:
         return weighted
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _TestColumn:
     """A test as a column of 0 and 1, evaluated only for the chunk at hand."""
 
@@ -381,7 +381,7 @@ class _TestColumn:
         return self.evaluate(self.test, rows).view(np.uint8)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _ModelColumn:
     """A model's labels, evaluated only for the chunk at hand."""
 
@@ -403,7 +403,7 @@ class _ModelColumn:
         return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _NearestColumn:
     """The nearest centre of each row, by the part of the squared distance that differs between centres.
 
@@ -421,7 +421,7 @@ class _NearestColumn:
         return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _DistanceColumn:
     """The band of each row's squared distance to its nearest centre.
 
@@ -480,7 +480,7 @@ def _splits_of(trees: Sequence[RowScores]) -> dict[Recode, None]:
     return keys
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Tally:
     """Row counts by cell and some keys at once, of which the counts of several groups of keys are sums.
 
