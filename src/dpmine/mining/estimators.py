@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
+from dpmine.errors import DpmineWarning, RequestError
 from dpmine.frames import FrameSource
 from dpmine.mining.budget_plans import BudgetPlan
 from dpmine.schema import ItemList, Schema
@@ -140,5 +140,6 @@ def _warn_of_folds() -> None:
             "Fitting copies of this model on rows in hand, as cross-validation does, spends epsilon once for every copy "
             "that sees a row, and scores computed from true labels are not private. Use it on public data; on private "
             "data use split() and evaluate().",
+            DpmineWarning,
             stacklevel=4,
         )
