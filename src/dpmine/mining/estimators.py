@@ -19,6 +19,7 @@ from dpmine.epsilon import Epsilon
 from dpmine.errors import DpmineWarning, RequestError
 from dpmine.frames import FrameSource
 from dpmine.mining.budget_plans import BudgetPlan
+from dpmine.mining.labels import words_of
 from dpmine.schema import ItemList, Schema
 from dpmine.tables import PrivateTable, open_in_memory
 
@@ -91,7 +92,9 @@ class Estimator:
         if self._is_a_clone:
             _warn_of_folds()
         table = named_columns(data, facts)
-        return open_in_memory(table if y is None else FrameSource(table, {target: y}), facts, self.budget)
+        if y is not None:
+            table = FrameSource(table, {target: words_of(y, facts.class_labels)})
+        return open_in_memory(table, facts, self.budget)
 
     def _facts(self, schema: SchemaLike) -> Schema:
         given = schema if schema is not None else self.schema
