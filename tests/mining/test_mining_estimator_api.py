@@ -221,7 +221,9 @@ def test_predictions_have_the_type_that_the_schema_s_classes_have(kind: str, wra
     predicted = model.predict(X)
     assert predicted.dtype == model.classes_.dtype
     assert set(predicted.tolist()) == set(classes)
-    right = float(np.mean([classes.index(one) == ("c0", "c1").index(other) for one, other in zip(predicted, Y, strict=True)]))
+    right = float(
+        np.mean([classes.index(one) == ("c0", "c1").index(other) for one, other in zip(predicted, Y, strict=True)])
+    )
     assert model.score(X, wrapped(truth)) == right > 0.6
 
 

@@ -112,7 +112,9 @@ def test_years_count_as_much_as_money_unless_told_otherwise(model: Any) -> None:
 @pytest.mark.parametrize("model", MODELS, ids=["KMeans", "DPLloyd"])
 def test_own_units_that_drown_an_attribute_are_warned_of_once_a_fit(model: Any) -> None:
     own = type(model)(**model.get_params() | {"scaling": "none", "schema": EARNERS})
-    with pytest.warns(dm.DpmineWarning, match="hardly depend on 'age': the range of 'income' is more than 100 times") as told:
+    with pytest.warns(
+        dm.DpmineWarning, match="hardly depend on 'age': the range of 'income' is more than 100 times"
+    ) as told:
         own.fit(earners())
     assert len(told) == 1
     assert "Use scaling='bounds'" in str(told[0].message)

@@ -61,13 +61,18 @@ def _warnings_as_sentences() -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, DpmineWarning):
-                err.print(f"[bold yellow]Warning:[/] {escaped(str(message))}")
+                warn(str(message))
             else:
                 elsewhere(message, category, *place, **more)
 
         warnings.showwarning = show
         warnings.simplefilter("always", DpmineWarning)
         yield
+
+
+def warn(sentence: str) -> None:
+    """A sentence on stderr about what was done but may not be meant."""
+    err.print(f"[bold yellow]Warning:[/] {escaped(sentence)}")
 
 
 def escaped(text: str) -> str:

@@ -71,7 +71,9 @@ def _one_column(y: Any) -> Iterable[Any]:
 
 
 def _is_whole(text: str) -> bool:
-    return text.removeprefix("-").isdecimal() and len(text) < 21 and str(int(text)) == text and abs(int(text)) < LARGEST_LABEL
+    return (
+        text.removeprefix("-").isdecimal() and len(text) < 21 and str(int(text)) == text and abs(int(text)) < LARGEST_LABEL
+    )
 
 
 def _word(item: Any, kind: str) -> str | None:

@@ -137,7 +137,7 @@ def centres_of(algorithm: str, plane: Plane, epsilon: float | None) -> Points:
     from dpmine.dataset import open as open_table
 
     model = PRIVATE[algorithm](epsilon, plane.seed)
-    with open_table(plane.table, schema=plane.table.schema, cap=model.budget) as data:
+    with open_table(plane.table, schema=plane.table.schema, ledger=None, cap=model.budget) as data:
         model.fit(data.grant("experiment", epsilon=model.budget), progress=False)
     return model.cluster_centers_
 

@@ -60,8 +60,8 @@ class KMeans(ClusterEstimator):
     n_clusters    how many clusters; "auto" looks for the number after which more clusters bring little (up to max_clusters)
     epsilon       the whole privacy budget
     attributes    which numeric attributes to cluster by; None: all of the schema
-    scaling       "bounds": every attribute equally long by its public bounds; "none": distances in the attributes' own units,
-                  where all of them share one unit, such as coordinates on a map
+    scaling       "bounds": every attribute equally long by its public bounds; "none": distances in the attributes' own
+                  units, for attributes that share one, such as coordinates on a map
     method        "auto", "grid" (up to 3 attributes) or "tree"
     max_clusters  with n_clusters="auto", at most so many
     seed          of the public choices: where ordinary k-means starts on the synopsis
