@@ -175,7 +175,7 @@ class DataSet:
     def grant(self, analyst: str, *, epsilon: Amount) -> PrivateTable:
         """Let an analyst spend up to `epsilon` in all, and return what to hand over. Granting again sets, not adds.
 
-        More than the cap may be granted, where the cap grows or for a ledger to come, but a warning says so.
+        More than the cap may be granted, but a warning says that it can never be spent, unless the cap grows.
         """
         amount = Epsilon.parse(epsilon)
         self._ledger.grant(analyst, amount.units)
@@ -209,15 +209,13 @@ class DataSet:
 
 
 def above_cap(ledger: Ledger, analyst: str, amount: Epsilon) -> str | None:
-    """What to say where an analyst was granted more than all together may spend."""
+    """What to say where an analyst was granted more than all together may ever spend; None where there is nothing to say."""
     cap = Epsilon(ledger.account(DATASET).allotment)
-    if amount.units <= cap.units:
+    if amount.units <= cap.units or ledger.fact("renewal"):  # a cap that grows may reach it
         return None
-    grows = ledger.fact("renewal")
-    now = f"is {cap} now and grows by {grows}" if grows else f"is {cap} and does not grow"
     return (
-        f"{analyst!r} was granted epsilon {amount}, but the cap on what all analysts together may spend {now}: beyond it "
-        f"every question is refused. Grant at most {cap}."
+        f"{analyst!r} was granted epsilon {amount}, but the cap on what all analysts together may ever spend is {cap}: beyond "
+        f"it every question is refused. Grant at most {cap}."
     )
 
 

@@ -510,14 +510,13 @@ def _resolve_predicate(predicate: Predicate, schema: Schema, asked: bool) -> Row
         return _compare(predicate, schema)
     if isinstance(predicate, IsIn):
         schema.single(predicate.attribute)
-        parts = {
-            equal: _compare(equal, schema)
-            for equal in (Compare(predicate.attribute, "==", text) for text in predicate.values)
-        }
-        for equal, part in parts.items():
-            if asked and not part.ranges:
+        ranges: list[tuple[int, int]] = []
+        for equal in (Compare(predicate.attribute, "==", text) for text in predicate.values):
+            own = _compare(equal, schema).ranges
+            if asked and not own:
                 raise ExpressionError(_why_never(equal, schema))
-        return InCodes(predicate.attribute, _merge([pair for part in parts.values() for pair in part.ranges]))
+            ranges.extend(own)
+        return InCodes(predicate.attribute, _merge(ranges))
     if isinstance(predicate, Contains):
         attribute = list_attribute(schema, predicate.attribute)
         return Holds(predicate.attribute, tuple(sorted({attribute.code(item) for item in predicate.items})))

@@ -27,7 +27,7 @@ def grant(hospital: Hospital, amount: str, *more: str) -> list[object]:
 @pytest.mark.parametrize("amount", ["4.000000001", "5"])
 def test_a_grant_above_the_cap_is_warned_of(amount: str) -> None:
     sentence = (
-        f"'bob' was granted epsilon {amount}, but the cap on what all analysts together may spend is 4 and does not grow: "
+        f"'bob' was granted epsilon {amount}, but the cap on what all analysts together may ever spend is 4: "
         "beyond it every question is refused. Grant at most 4."
     )
     with dm.open(patients(20), schema=patients_schema(), ledger=None, cap=4) as data:
@@ -48,11 +48,11 @@ def test_several_grants_that_exceed_the_cap_only_together_are_not_warned_of() ->
                 data.grant(name, epsilon=4)
 
 
-def test_a_cap_that_grows_is_told_with_the_warning() -> None:
+def test_a_cap_that_grows_may_reach_a_larger_grant_so_nothing_is_warned_of() -> None:
+    """Warnings are errors here."""
     renewal = dm.Renewal.every(365, epsilon=1)
-    data = dm.open(patients(20), schema=patients_schema(), ledger=None, cap=4, renewal=renewal)
-    with data, pytest.warns(dm.DpmineWarning, match=f"may spend is 4 now and grows by {renewal}: beyond it"):
-        data.grant("bob", epsilon=5)
+    with dm.open(patients(20), schema=patients_schema(), ledger=None, cap=4, renewal=renewal) as data:
+        assert str(data.grant("bob", epsilon=5).remaining()) == "5"
 
 
 def test_the_command_line_warns_in_one_line_and_grants(hospital: Hospital) -> None:

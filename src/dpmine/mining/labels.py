@@ -54,13 +54,13 @@ def words_of(y: Any, classes: Sequence[str]) -> list[str | None]:
 
 def codes_of(y: Any, classes: Sequence[str], other: str) -> NDArray[np.intp]:
     """The place of each label of a public y among the classes. Refuses labels of which not one is a class."""
-    places = {text: place for place, text in enumerate(classes)}
+    places: dict[str | None, int] = {text: place for place, text in enumerate(classes)}
     words = words_of(y, classes)
     if words and not any(word in places for word in words):
         raise RequestError(
             f"None of the labels in y is a class of the model: {', '.join(map(repr, classes[:5]))}. Give y in these words."
         )
-    return np.array([places.get(word, places[other]) for word in words], dtype=np.intp)  # type: ignore[call-overload]
+    return np.array([places.get(word, places[other]) for word in words], dtype=np.intp)
 
 
 def _one_column(y: Any) -> Iterable[Any]:
@@ -91,4 +91,5 @@ def _whole(item: Any) -> int | None:
         return None
     if isinstance(item, Decimal) and not item.is_finite():
         return None
-    return int(item) if abs(item) < LARGEST_LABEL and item == int(item) else None
+    number: Any = item
+    return int(number) if abs(number) < LARGEST_LABEL and number == int(number) else None
