@@ -209,13 +209,13 @@ class DataSet:
 
 
 def above_cap(ledger: Ledger, analyst: str, amount: Epsilon) -> str | None:
-    """What to say where an analyst was granted more than all together may ever spend; None where there is nothing to say."""
+    """What to say where an analyst was granted more than all together may ever spend; None if that is not so."""
     cap = Epsilon(ledger.account(DATASET).allotment)
     if amount.units <= cap.units or ledger.fact("renewal"):  # a cap that grows may reach it
         return None
     return (
-        f"{analyst!r} was granted epsilon {amount}, but the cap on what all analysts together may ever spend is {cap}: beyond "
-        f"it every question is refused. Grant at most {cap}."
+        f"{analyst!r} was granted epsilon {amount}, but the cap on what all analysts together may ever spend is {cap}: "
+        f"beyond it every question is refused. Grant at most {cap}."
     )
 
 

@@ -59,7 +59,7 @@ def test_the_command_line_warns_in_one_line_and_grants(hospital: Hospital) -> No
     result = run(*grant(hospital, "5"))
     assert result.exit_code == 0
     assert result.stderr.startswith(
-        "Warning: 'bob' was granted epsilon 5, but the cap on what all analysts together may spend"
+        "Warning: 'bob' was granted epsilon 5, but the cap on what all analysts together may ever spend is 4: "
     )
     assert result.stderr.count("\n") == 1
     assert result.stdout == "bob may spend epsilon 5 in all.\n"
