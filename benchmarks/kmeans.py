@@ -283,7 +283,7 @@ def diffprivlib(data: Points) -> dict[str, tuple[list[NDArray[np.float64]], floa
 def speed_of_a_grid(rows: int) -> dict[str, Any]:
     """A whole fit in 2 dimensions against one pass over the same codes that bins them into the same cells."""
     data = mixture(rows, 2, 15, NARROW, 4001)
-    model = dm.KMeans(data.k, "1")
+    model = dm.KMeans(data.k, "1", scaling=data.scaling)
     space = model.space(data.table.schema)
     sides = grid_sides(space, data.k, rows, model.shares(data.table.schema, space).grid)
     seconds = timed(data, bare=lambda: bare_bins(data.table, sides))
@@ -318,7 +318,7 @@ def timed(data: Points, **other: Callable[[], Any]) -> dict[str, float]:
     def prepare() -> None:
         waiting["private"] = fresh(data.table, "1")
 
-    fit = lambda: dm.KMeans(data.k, "1", seed=0).fit(waiting["private"], progress=False)  # noqa: E731
+    fit = lambda: dm.KMeans(data.k, "1", scaling=data.scaling, seed=0).fit(waiting["private"], progress=False)  # noqa: E731
     seconds = interleaved(TURNS, prepare=prepare, fit=fit, **other)
     return {name: round(median(times), 4) for name, times in seconds.items() if name != "prepare"}
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from decimal import Decimal
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +13,10 @@ from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.memory import MemoryEngine
 from dpmine.engines.persons import capped
 from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
+from dpmine.errors import DpmineWarning, LedgerError, RequestError
 from dpmine.frames import FileSource, open_source
 from dpmine.kernel.accounts import Account
+from dpmine.kernel.chain import Anchor
 from dpmine.kernel.door import Engine, Kernel
 from dpmine.kernel.ledger import Ledger
 from dpmine.kernel.noise import NoiseSource
@@ -32,11 +35,21 @@ if TYPE_CHECKING:
 Amount = Epsilon | str | int | float | Decimal
 
 
+class Beside:
+    """Says that a ledger lies beside the table's file, as far as there is one."""
+
+    def __repr__(self) -> str:
+        return "BESIDE_THE_FILE"
+
+
+BESIDE_THE_FILE = Beside()
+
+
 def open(  # noqa: A001 (dm.open is the name users type)
     table: Any,
     *,
     schema: Schema | str | Path,
-    ledger: str | Path | None = None,
+    ledger: str | Path | Beside | None = BESIDE_THE_FILE,
     cap: Amount | None = None,
     renewal: Renewal | None = None,
     witness: str | Path | Sequence[str] | None = None,
@@ -49,8 +62,10 @@ def open(  # noqa: A001 (dm.open is the name users type)
 
     table    a CSV or Parquet file, or a pandas, Polars or Arrow frame
     schema   the public facts: a Schema or its TOML file
-    ledger   the ledger's file; None keeps it in memory, for this process only
-    cap      the epsilon that all analysts together may ever spend; needed for a new ledger
+    ledger   the ledger's file; left out it lies beside the table's file and is named after the data set, as on the command
+             line, so that no second session starts with an unspent budget. None keeps it in memory, for this process only,
+             and so does leaving it out where there is no file but a frame
+    cap      the epsilon that all analysts together may ever spend; needed for a new ledger, an existing one knows its cap
     renewal  how much the cap grows every so many days (`dm.Renewal.every(365, epsilon=1)`); stated once, with a new ledger
     witness  who remembers the ledger's heads elsewhere, so that restored backups are noticed: a file on another disk, or a
              command as a list such as ["ssh", "archive", "witness"]; named with a new ledger, and at every opening after
@@ -66,7 +81,7 @@ def open(  # noqa: A001 (dm.open is the name users type)
         raise RequestError("This table was encoded under another schema. Open it with the schema that it was encoded under.")
     source = noise_source(noise)
     opened = table if isinstance(table, EncodedTable) else open_table(table, facts, engine, memory_limit)
-    book = open_ledger(facts, ledger, cap=cap, renewal=renewal, witness=witness)
+    book = open_ledger(facts, ledger_of(table, facts, ledger), cap=cap, renewal=renewal, witness=witness)
     return DataSet(opened, book, version=version, noise=source)
 
 
@@ -103,8 +118,14 @@ def open_ledger(
 ) -> Ledger:
     """Open or make the ledger of a data set. It is bound to the name in the schema, not to a file name."""
     units = None if cap is None else Epsilon.parse(cap, name="cap").units
+    path = None if ledger is None else Path(ledger)
+    if units is None and create and path is not None and not path.exists() and not Anchor(path).has_heads():
+        raise LedgerError(
+            f"There is no ledger {str(path)!r} yet, and a new ledger needs a cap: the epsilon that all analysts together "
+            "may ever spend. Give cap=..., or name the existing file with ledger=...."
+        )
     return Ledger(
-        None if ledger is None else Path(ledger),
+        path,
         dataset=schema.name,
         cap=units,
         neighbours=schema.unit.neighbours,
@@ -114,9 +135,23 @@ def open_ledger(
     )
 
 
+def ledger_of(table: Any, schema: Schema, ledger: str | Path | Beside | None) -> Path | None:
+    """The ledger's file as asked for, or the one beside the table's file; None for a ledger in memory."""
+    if isinstance(ledger, Beside):
+        return default_ledger(table, schema) if isinstance(table, (str, Path)) else None
+    return None if ledger is None else Path(ledger)
+
+
 def default_ledger(table: str | Path, schema: Schema) -> Path:
-    """Beside the data, named after the data set: renaming the data file does not reset the budget."""
-    return Path(table).absolute().parent / f"{schema.name}.ledger.db"
+    """Beside the data, named after the data set: renaming the data file does not reset the budget.
+
+    For a pattern such as lake/*/*.parquet that is the folder before its first part with a wildcard.
+    """
+    path = Path(table).absolute()
+    if not path.exists():
+        wild = [place for place, part in enumerate(path.parts) if has_magic(part)]
+        path = Path(*path.parts[: wild[0] + 1]) if wild else path
+    return path.parent / f"{schema.name}.ledger.db"
 
 
 def noise_source(name: str) -> NoiseSource | None:
@@ -146,8 +181,14 @@ class DataSet:
         return self._table.schema
 
     def grant(self, analyst: str, *, epsilon: Amount) -> PrivateTable:
-        """Let an analyst spend up to `epsilon` in all, and return what to hand over. Granting again sets, not adds."""
-        self._ledger.grant(analyst, Epsilon.parse(epsilon).units)
+        """Let an analyst spend up to `epsilon` in all, and return what to hand over. Granting again sets, not adds.
+
+        More than the cap may be granted, but a warning says that it can never be spent, unless the cap grows.
+        """
+        amount = Epsilon.parse(epsilon)
+        self._ledger.grant(analyst, amount.units)
+        if (doubt := above_cap(self._ledger, analyst, amount)) is not None:
+            warnings.warn(doubt, DpmineWarning, stacklevel=2)
         return self.private(analyst)
 
     def private(self, analyst: str) -> PrivateTable:
@@ -173,6 +214,17 @@ class DataSet:
 
     def __exit__(self, *unused: object) -> None:
         self.close()
+
+
+def above_cap(ledger: Ledger, analyst: str, amount: Epsilon) -> str | None:
+    """What to say where an analyst was granted more than all together may ever spend; None if that is not so."""
+    cap = Epsilon(ledger.account(DATASET).allotment)
+    if amount.units <= cap.units or ledger.fact("renewal"):  # a cap that grows may reach it
+        return None
+    return (
+        f"{analyst!r} was granted epsilon {amount}, but the cap on what all analysts together may ever spend is {cap}: "
+        f"beyond it every question is refused. Grant at most {cap}."
+    )
 
 
 class LocalExecutor:
@@ -231,7 +283,7 @@ def _spending(entry: dict[str, Any], answered: set[tuple[str, str]]) -> Spending
 
 
 def _open_in_memory(table: Any, schema: Schema, epsilon: Epsilon) -> PrivateTable:
-    return open(table, schema=schema, cap=epsilon).grant("fit", epsilon=epsilon)
+    return open(table, schema=schema, ledger=None, cap=epsilon).grant("fit", epsilon=epsilon)
 
 
 install_opener(_open_in_memory)

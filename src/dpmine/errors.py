@@ -12,6 +12,8 @@
     │   └── RequestInProgress   the same request is being answered elsewhere
     └── AnswerError             failed after the charge, which stands                 exit code 2
 
+    DpmineWarning           a warning: what was asked is done, but it may not be what was meant
+
 A message says what was asked, what is allowed and what to do next. It never holds a value computed from rows.
 """
 
@@ -72,3 +74,7 @@ class RequestInProgress(LedgerError):
 
 class AnswerError(DpmineError):
     """The request failed after it was charged. The charge stands, and the cause is not shown."""
+
+
+class DpmineWarning(UserWarning):
+    """What was asked is done, but it may not be what was meant. It follows from public facts and parameters alone."""

@@ -129,7 +129,7 @@ from dpmine.queries import (
     phantoms,
     shares,
 )
-from dpmine.schema import MOST_ROWS, Nominal, Numeric, Schema
+from dpmine.schema import MOST_ROWS, Nominal, Numeric, Schema, plain
 from dpmine.told_statistics import largest_value, sensitivity_of, told_attribute, value_range
 from dpmine.values import canonical
 
@@ -142,7 +142,7 @@ TOO_SMALL = "Epsilon is too small for this question: the noise would not fit 64 
 
 def resolve(query: Query, schema: Schema) -> Plan:
     """Check a query against the public schema and bring it into canonical form. Looks at no row."""
-    resolver = _Resolver(schema)
+    resolver = _Resolver(schema, asked=True)
     _check_depth(len(query.view.steps))
     steps = tuple(resolver.step(step) for step in query.view.steps)
     rules = resolver.rules(query.rules, len(steps))
@@ -258,8 +258,9 @@ def _check_vector(question: VectorOfSums, units: int) -> None:
 class _Resolver:
     """Resolves the parts of one query; a key that occurs again is resolved once."""
 
-    def __init__(self, schema: Schema, most_cells: int = MOST_CELLS) -> None:
+    def __init__(self, schema: Schema, *, asked: bool = False, most_cells: int = MOST_CELLS) -> None:
         self._schema = schema
+        self._asked = asked
         self._most_cells = most_cells
         self._keys: dict[Key, RowKey] = {}
         self._cells = 1
@@ -268,6 +269,8 @@ class _Resolver:
         if key not in self._keys:
             if len(self._keys) >= MOST_KEYS:
                 raise RequestError(f"One query may use at most {MOST_KEYS} different keys.")
+            if isinstance(key, Test) and self._asked:
+                resolve_predicate(key.predicate, self._schema, asked=True)
             known = self._schema.resolved_keys
             found = known.get(key)
             if found is None:
@@ -280,7 +283,7 @@ class _Resolver:
 
     def step(self, step: Step) -> RowStep:
         if isinstance(step, Where):
-            return Keep(resolve_predicate(step.predicate, self._schema))
+            return Keep(resolve_predicate(step.predicate, self._schema, asked=self._asked))
         assert isinstance(step, Cell)
         key = self.key(step.key)
         if not 0 <= step.index < key.size:
@@ -495,28 +498,113 @@ def _scores(tree: ScoreTree, schema: Schema, place: int | None = None) -> RowSco
     return ScoreBranch(key, tuple(_scores(child, schema, place) for child in tree.children))
 
 
-def resolve_predicate(predicate: Predicate, schema: Schema) -> RowTest:
+def resolve_predicate(predicate: Predicate, schema: Schema, *, asked: bool = False) -> RowTest:
+    """The codes that a predicate holds for.
+
+    What users ask (`asked`) must be able to hold, part by part: a comparison that the public bounds and grid make false for
+    every row, `or`, `and` and `not` of which the same can be told, are refused, so that nobody pays for an empty view. What
+    is true for every row (`age <= 200` where 110 is the bound) only narrows nothing, and may be asked. Bins beyond the
+    bounds may be too: they say what they are, and an empty bin adds nothing to the price of the others.
+    """
+    found = _resolve_predicate(predicate, schema, asked)
+    if asked and _never(found, schema):
+        raise ExpressionError(_why_never(predicate, schema))
+    return found
+
+
+def _resolve_predicate(predicate: Predicate, schema: Schema, asked: bool) -> RowTest:
     if isinstance(predicate, Compare):
         return _compare(predicate, schema)
     if isinstance(predicate, IsIn):
-        parts = [_compare(Compare(predicate.attribute, "==", text), schema) for text in predicate.values]
         schema.single(predicate.attribute)
-        return InCodes(predicate.attribute, _merge([pair for part in parts for pair in part.ranges]))
+        ranges: list[tuple[int, int]] = []
+        for equal in (Compare(predicate.attribute, "==", text) for text in predicate.values):
+            own = _compare(equal, schema).ranges
+            if asked and not own:
+                raise ExpressionError(_why_never(equal, schema))
+            ranges.extend(own)
+        return InCodes(predicate.attribute, _merge(ranges))
     if isinstance(predicate, Contains):
         attribute = list_attribute(schema, predicate.attribute)
         return Holds(predicate.attribute, tuple(sorted({attribute.code(item) for item in predicate.items})))
     if isinstance(predicate, Not):
-        part = resolve_predicate(predicate.part, schema)
+        part = resolve_predicate(predicate.part, schema, asked=asked)
         if isinstance(part, InCodes):
             return InCodes(part.attribute, _complement(part.ranges, schema.single(part.attribute).size))
         return part.part if isinstance(part, Negation) else Negation(part)
     assert isinstance(predicate, (And, Or))
     cls = All if isinstance(predicate, And) else Any_
     flat: dict[bytes, RowTest] = {}
-    for part in (resolve_predicate(part, schema) for part in predicate.parts):
+    for part in (resolve_predicate(part, schema, asked=asked) for part in predicate.parts):
         for inner in part.parts if isinstance(part, cls) else (part,):
             flat[canonical(inner)] = inner
     return next(iter(flat.values())) if len(flat) == 1 else cls(tuple(flat[name] for name in sorted(flat)))
+
+
+def _never(test: RowTest, schema: Schema) -> bool:
+    """Whether public facts alone make a test false for every row. May overlook it where parts read several attributes."""
+    if isinstance(test, InCodes):
+        return not test.ranges
+    if isinstance(test, Negation):
+        return _always(test.part, schema)
+    if isinstance(test, Any_):
+        return all(_never(part, schema) for part in test.parts)
+    if not isinstance(test, All):
+        return False
+    outside = {
+        name: [_complement(one, schema.single(name).size) for one in found] for name, found in _ranges_of(test).items()
+    }
+    return any(_never(part, schema) for part in test.parts) or any(_cover(schema, *one) for one in outside.items())
+
+
+def _always(test: RowTest, schema: Schema) -> bool:
+    """Whether the public facts alone make a test true for every row."""
+    if isinstance(test, InCodes):
+        return _cover(schema, test.attribute, [test.ranges])
+    if isinstance(test, Negation):
+        return _never(test.part, schema)
+    if isinstance(test, All):
+        return all(_always(part, schema) for part in test.parts)
+    if not isinstance(test, Any_):
+        return isinstance(test, Holds) and not test.items
+    return any(_always(part, schema) for part in test.parts) or any(_cover(schema, *one) for one in _ranges_of(test).items())
+
+
+def _ranges_of(test: All | Any_) -> dict[str, list[tuple[tuple[int, int], ...]]]:
+    """The ranges of the parts that test codes, by attribute."""
+    found: dict[str, list[tuple[tuple[int, int], ...]]] = {}
+    for part in test.parts:
+        if isinstance(part, InCodes):
+            found.setdefault(part.attribute, []).append(part.ranges)
+    return found
+
+
+def _cover(schema: Schema, name: str, ranges: list[tuple[tuple[int, int], ...]]) -> bool:
+    """Whether together they hold all codes of an attribute."""
+    return _merge([pair for one in ranges for pair in one]) == ((0, schema.single(name).size),)
+
+
+def _why_never(predicate: Predicate, schema: Schema) -> str:
+    """What was asked, what the schema allows, and what to write instead."""
+    if isinstance(predicate, IsIn):
+        return f"{predicate} is true for no row: it names no value of {predicate.attribute!r}. Nothing was spent; name one."
+    if not isinstance(predicate, Compare):
+        return (
+            f"{predicate} is true for no row: by the schema's bounds and categories no values can meet all of it. "
+            "Nothing was spent; leave a part out, or ask for other values."
+        )
+    attribute = schema.single(predicate.attribute)
+    if isinstance(attribute, Nominal):
+        only = attribute.categories[0]
+        return f"{predicate} is true for no row: {only!r} is its only category. Nothing was spent; leave the comparison out."
+    first, last = attribute.label(0), attribute.label(attribute.size - 1)
+    floor = attribute.label(attribute.floor_code(attribute.number(predicate.value)))
+    op, bound = {"<": ("<=", first), "<=": ("<=", first), "==": ("==", floor)}.get(predicate.op, (">=", last))
+    return (
+        f"{predicate} is true for no row: values of {attribute.name!r} are rounded down to the schema's grid from {first} "
+        f"to {last} in steps of {plain(attribute.step)}, and clamped to its ends. Nothing was spent; write a comparison "
+        f"that such values can meet, for example {Compare(attribute.name, op, bound)}."
+    )
 
 
 def _compare(predicate: Compare, schema: Schema) -> InCodes:

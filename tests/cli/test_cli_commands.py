@@ -194,7 +194,11 @@ def test_a_ledger_may_be_elsewhere(tmp_path: Path) -> None:
 
 def test_granting_sets_and_revoking_ends(hospital: Hospital) -> None:
     assert done(*hospital.of("budget", "grant", "bob"), "--epsilon", "0.5") == "bob may spend epsilon 0.5 in all.\n"
-    assert done_json(*hospital.of("budget", "grant", "bob"), "--epsilon", "0.7") == {"analyst": "bob", "allotment": "0.7"}
+    assert done_json(*hospital.of("budget", "grant", "bob"), "--epsilon", "0.7") == {
+        "analyst": "bob",
+        "allotment": "0.7",
+        "above_cap": False,
+    }
     assert done(*hospital.of("budget", "revoke", "bob")) == "bob can ask nothing more.\n"
     assert done_json(*hospital.of("budget", "revoke", "bob")) == {"analyst": "bob", "revoked": True}
     assert "bob (revoked)" in done(*hospital.of("budget", "show"))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cli_runner import Hospital, done, done_json, refused
+from cli_runner import Hospital, done, done_json, refused, run
 
 import dpmine as dm
 from dpmine.epsilon import Epsilon
@@ -128,11 +128,20 @@ def test_far_crowds_are_found(tmp_path: Path) -> None:
     assert small["centre"] == pytest.approx({"age": 70, "hours": 10}, abs=2)
 
 
+def test_units_that_drown_an_attribute_are_warned_of_in_one_line(office: Office) -> None:
+    """On stderr, so that what programs read on stdout stays JSON."""
+    result = run(*mine(office, "--scaling", "none", "--json"))
+    assert result.exit_code == 0, result.output
+    assert result.stderr.startswith("Warning: With scaling='none' distances hardly depend on 'age', 'hours': ")
+    assert result.stderr.count("\n") == 1
+    assert json.loads(result.stdout)["clusters"]
+
+
 def test_options_reach_the_model(office: Office) -> None:
-    options = ["--method", "grid", "--scaling", "bounds", "--attributes", "hours,age"]
+    options = ["--method", "grid", "--scaling", "none", "--attributes", "hours,age"]
     done(*mine(office, *options, epsilon="0.1", k="auto"))
     assert repr(dm.load(office.folder / "model.json")) == (
-        "KMeans(n_clusters='auto', epsilon='0.1', attributes=['hours', 'age'], scaling='bounds', method='grid')"
+        "KMeans(n_clusters='auto', epsilon='0.1', attributes=['hours', 'age'], scaling='none', method='grid')"
     )
     done(*mine(office, "--algorithm", "dplloyd", "--iterations", 4, out="other.json", epsilon="0.1", k=3))
     assert repr(dm.load(office.folder / "other.json")) == "DPLloyd(n_clusters=3, epsilon='0.1', iterations=4)"

@@ -83,7 +83,7 @@ def test_nan_among_equal_numbers_is_read_as_missing(tmp_path: Path, others: floa
     pq.write_table(pa.table({"x": pa.array([others] * 6 + [float("nan")], pa.float64())}), path)
     schema = Schema("nan", (Numeric("x", Decimal(0), Decimal(7), Decimal(1), Decimal(3)),), 10)
     assert_codes_same(path, schema)
-    with dm.open(path, schema=schema, cap=10**6, engine="duckdb") as data:
+    with dm.open(path, schema=schema, ledger=None, cap=10**6, engine="duckdb") as data:
         private = data.grant("alice", epsilon=10**6)
         assert int(private.where("x == 3").count(epsilon=1000)) == 1
         assert int(private.where("x >= 6").count(epsilon=1000)) == 0
@@ -140,7 +140,7 @@ def test_a_type_that_sql_would_write_otherwise_is_refused_when_the_table_is_open
     path = tmp_path / "dates.parquet"
     pq.write_table(pa.table({"x": pa.array([0], pa.timestamp("us"))}), path)
     with pytest.raises(dm.DataError, match="cannot read column 'x'"):
-        dm.open(path, schema=Schema("dates", (Nominal("x", ("a",), "a"),), 10), cap=1, engine="duckdb")
+        dm.open(path, schema=Schema("dates", (Nominal("x", ("a",), "a"),), 10), ledger=None, cap=1, engine="duckdb")
 
 
 @pytest.fixture(params=["parquet", "csv"])
@@ -192,7 +192,7 @@ def test_what_the_duckdb_engine_cannot_open_is_refused_in_one_sentence(tmp_path:
         ({"a": [1]}, "spark", "engine must be"),
     ):
         with pytest.raises(dm.RequestError, match=message):
-            dm.open(table, schema=patients_schema(), cap=1, engine=engine)
+            dm.open(table, schema=patients_schema(), ledger=None, cap=1, engine=engine)
 
 
 @pytest.mark.parametrize("size", [2, 100, 200, 255, 256, 257, 300])
@@ -220,7 +220,7 @@ def test_files_that_changed_are_refused_before_anything_is_charged(tmp_path: Pat
     path = tmp_path / "t.csv"
     path.write_text("x\n" + "a\n" * 1000)
     schema = Schema("t", (Nominal("x", ("a", "b"), "a"),), 10_000)
-    with dm.open(path, schema=schema, cap=1000, engine="duckdb") as data:
+    with dm.open(path, schema=schema, ledger=None, cap=1000, engine="duckdb") as data:
         private = data.grant("alice", epsilon=1000)
         cells = private.partition("x")
         cells["a"].count(epsilon=100)
@@ -236,7 +236,13 @@ def test_files_of_other_types_are_not_one_table(tmp_path: Path, engine: str) -> 
     pq.write_table(pa.table({"x": pa.array([7.0, None])}), tmp_path / "0.parquet")
     pq.write_table(pa.table({"x": pa.array(["7", "y"])}), tmp_path / "1.parquet")
     with pytest.raises(dm.DataError, match="same columns of the same types"):
-        dm.open(str(tmp_path / "*.parquet"), schema=Schema("t", (Nominal("x", ("7",), "7"),), 10), cap=1, engine=engine)
+        dm.open(
+            str(tmp_path / "*.parquet"),
+            schema=Schema("t", (Nominal("x", ("7",), "7"),), 10),
+            ledger=None,
+            cap=1,
+            engine=engine,
+        )
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
@@ -244,5 +250,7 @@ def test_a_value_that_cannot_be_read_fails_when_the_table_is_opened(tmp_path: Pa
     column = pa.array([b"a", b"\xff\xfe secret"], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"x": column}), tmp_path / "bad.parquet")
     with pytest.raises(dm.DataError, match="cannot be read") as refused:
-        dm.open(tmp_path / "bad.parquet", schema=Schema("t", (Nominal("x", ("a",), "a"),), 10), cap=1, engine=engine)
+        dm.open(
+            tmp_path / "bad.parquet", schema=Schema("t", (Nominal("x", ("a",), "a"),), 10), ledger=None, cap=1, engine=engine
+        )
     assert "secret" not in str(refused.value)

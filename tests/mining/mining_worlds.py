@@ -81,7 +81,7 @@ def without_class(table: Table, target: str = "class") -> Table:
 @contextmanager
 def opened(table: Any, schema: Schema, epsilon: Any = 1, **options: Any) -> Iterator[PrivateTable]:
     """A private table of alice, who may spend all of a ledger in memory."""
-    with dm.open(table, schema=schema, cap=options.pop("cap", epsilon), **options) as data:
+    with dm.open(table, schema=schema, ledger=None, cap=options.pop("cap", epsilon), **options) as data:
         yield data.grant("alice", epsilon=epsilon)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -193,40 +195,115 @@ def labelled(categories: tuple[str, ...]) -> Schema:
     return Schema("mined", (*SCHEMA.attributes[:-1], Nominal("class", categories, categories[0])), 1000, "class")
 
 
-LABELS: dict[str, tuple[tuple[str, str], Any]] = {
-    "text": (("no", "yes"), {"c0": "no", "c1": "yes"}),
-    "numbers": (("0", "1"), {"c0": 0, "c1": 1}),
-    "numbers in another order": (("7", "-3"), {"c0": 7, "c1": -3}),
-    "truth": (("False", "True"), {"c0": False, "c1": True}),
-    "whole floats": (("0", "1"), {"c0": 0.0, "c1": 1.0}),
+INTS, TRUTHS, WORDS = ("0", "1"), ("False", "True"), ("no", "yes")
+LABELS: dict[str, tuple[tuple[str, str], Any, list[Any]]] = {
+    "text": (WORDS, {"c0": "no", "c1": "yes"}, ["no", "yes"]),
+    "numbers": (INTS, {"c0": 0, "c1": 1}, [0, 1]),
+    "numbers in another order": (("7", "-3"), {"c0": 7, "c1": -3}, [7, -3]),
+    "truth": (TRUTHS, {"c0": False, "c1": True}, [False, True]),
+    "whole floats": (INTS, {"c0": 0.0, "c1": 1.0}, [0, 1]),
+    "truth for numbers": (INTS, {"c0": False, "c1": True}, [0, 1]),
+    "numbers for truth": (TRUTHS, {"c0": 0, "c1": 1}, [False, True]),
+    "numbers in quotes": (INTS, {"c0": "0", "c1": "1"}, [0, 1]),
+    "numbers that are no words": (("07", "3.5"), {"c0": "07", "c1": "3.5"}, ["07", "3.5"]),
 }
+"""The schema's classes, the labels in y, and the classes as the model tells them."""
 
 
 @pytest.mark.parametrize("wrapped", [list, np.array, pd.Series, pl.Series])
 @pytest.mark.parametrize("kind", LABELS)
-def test_predictions_have_the_type_of_the_labels(kind: str, wrapped: Any) -> None:
-    categories, names = LABELS[kind]
+def test_predictions_have_the_type_that_the_schema_s_classes_have(kind: str, wrapped: Any) -> None:
+    categories, names, classes = LABELS[kind]
     truth = [names[label] for label in Y]
     model = dm.DiffPC45(HUGE, 2, "gini", schema=labelled(categories)).fit(X, wrapped(truth))
+    assert model.classes_.tolist() == classes
+    assert [type(label) for label in model.classes_.tolist()] == [type(label) for label in classes]
     predicted = model.predict(X)
-    assert set(predicted.tolist()) == set(truth)
-    assert isinstance(predicted.tolist()[0], type(truth[0]))
-    assert model.classes_.tolist() == list(names.values())
-    right = float(np.mean([one == other for one, other in zip(predicted.tolist(), truth, strict=True)]))
+    assert predicted.dtype == model.classes_.dtype
+    assert set(predicted.tolist()) == set(classes)
+    right = float(
+        np.mean([classes.index(one) == ("c0", "c1").index(other) for one, other in zip(predicted, Y, strict=True)])
+    )
     assert model.score(X, wrapped(truth)) == right > 0.6
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [0.0, 1.0], ["0", "1"], [False, True], [np.uint8(0), np.uint8(1)]])
+@pytest.mark.parametrize("way", ["fitted on a private table", "loaded"])
+def test_a_score_does_not_depend_on_how_a_model_was_made(way: str, labels: Any, tmp_path: Path) -> None:
+    schema = labelled(INTS)
+    words = [INTS[label == "c1"] for label in Y]
+    model = fitted(dm.DiffPC45(HUGE, 2, "gini"), X | {"class": words}, schema)
+    if way == "loaded":
+        model.save(tmp_path / "model.json")
+        model = dm.load(tmp_path / "model.json")  # type: ignore[assignment]
+    truth = [labels[label == "c1"] for label in Y]
+    assert model.score(X, truth) == model.score(X, words) > 0.6
+    assert model.predict(X).dtype.kind == "i"
+
+
+def test_a_label_that_is_no_class_is_scored_as_other_like_in_fitting() -> None:
+    model = fitted(dm.DiffPC45(HUGE, 2), TABLE, SCHEMA)
+    other = [label if label == "c1" else odd for label, odd in zip(Y, [None, "new", 0.5, math.nan] * len(Y), strict=False)]
+    assert model.score(X, other) == model.score(X, Y)
+
+
+def test_a_score_without_one_known_label_is_refused() -> None:
+    model = fitted(dm.DiffPC45(HUGE, 2), TABLE, SCHEMA)
+    with pytest.raises(dm.RequestError, match=r"None of the labels in y is a class of the model: 'c0', 'c1'\. Give y in"):
+        model.score(X, [0] * len(Y))
+    with pytest.raises(dm.RequestError, match=f"The table has {len(Y)} rows, but y has 3 labels"):
+        model.score(X, Y[:3])
+
+
+@pytest.mark.parametrize("y", ["c0", 1, {"class": Y}, np.array(Y)[:, None], pd.DataFrame({"class": Y}), b"c0"])
+def test_a_y_that_is_not_one_column_is_refused_in_fitting_and_in_scoring(y: Any) -> None:
+    with pytest.raises(dm.RequestError, match="y must be one column"):
+        dm.DiffPC45(1, 2, schema=SCHEMA).fit(X, y)
+    with pytest.raises(dm.RequestError, match="y must be one column"):
+        fitted(dm.DiffPC45(1, 2), TABLE, SCHEMA).score(X, y)
 
 
 @pytest.mark.parametrize(
     "labels", [[0, 1], [True, False], [0.5, 1.5], [b"no", b"yes"]], ids=["numbers", "truth", "floats", "bytes"]
 )
-def test_labels_that_do_not_fit_the_schema_are_no_accident(labels: list[Any]) -> None:
-    """All of them become the class `other`; a model that then fails with anything but our error is a trap."""
-    truth = [labels[label == "c1"] for label in Y]
-    try:
-        model = dm.DiffPC45(1, 2, schema=labelled(("no", "yes"))).fit(X, truth)
-        model.predict(X)
-    except dm.DpmineError:
-        pass
+def test_labels_of_which_none_is_a_class_all_count_as_other(labels: list[Any]) -> None:
+    """An error would tell one row of all: where a single label is a class there would be none."""
+    model = dm.DiffPC45(HUGE, 2, schema=labelled(WORDS)).fit(X, [labels[label == "c1"] for label in Y])
+    assert set(model.predict(X).tolist()) == {"no"}
+
+
+# -- one row's label ---------------------------------------------------------------------------------------------------
+
+ZEROS = [None, "0", 0.5, 0.0, False, math.nan, "new", np.int8(0), Decimal("0.0"), Decimal("NaN"), pd.NA, 2**70, math.inf]
+ONES = ["1", 1.0, True, np.float32(1), np.True_, Decimal(1)]
+
+
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("own", [0, 1])
+def test_one_row_s_label_of_another_type_changes_nothing_in_a_model_file(name: str, own: int) -> None:
+    """With noise that is 0 two tables with the same classes give the same file, whatever one row's label is written as."""
+    trees = {"trees": 1} if name.endswith("Forest") else {}
+    model = EVERY[name](epsilon=HUGE, max_depth=1, schema=labelled(INTS), **trees)
+    truth: list[Any] = [int(label == "c1") for label in Y]
+    place = truth.index(own)
+    expected = model.fit(X, truth).to_json()
+    assert expected["labels"] == "int"
+    for alike in ONES if own else ZEROS:
+        y = [*truth[:place], alike, *truth[place + 1 :]]
+        model.fit(X, np.array(y, dtype=object) if alike is None else y)
+        assert model.to_json() == expected, alike
+        assert model.classes_.dtype == np.array([0, 1]).dtype
+
+
+@pytest.mark.parametrize("classes", [WORDS, INTS, TRUTHS])
+@pytest.mark.parametrize("added", [None, "0", 0, 1, 0.5, True, "yes", 2**70])
+def test_one_row_more_changes_neither_the_kind_nor_the_type_of_the_labels(classes: tuple[str, str], added: Any) -> None:
+    words: list[Any] = [classes[label == "c1"] for label in Y]
+    more = {name: [*column, column[0]] for name, column in X.items()}
+    model = dm.TreeClassifier(1, schema=labelled(classes))
+    without, with_it = (model.fit(*table).to_json()["labels"] for table in ((X, words), (more, [*words, added])))
+    assert without == with_it
+    assert model.classes_.dtype == model.fit(X, words).classes_.dtype
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
@@ -319,7 +396,7 @@ def test_a_saved_model_comes_back_as_it_was(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", LABELS)
 def test_a_saved_model_keeps_the_type_of_its_labels(kind: str, tmp_path: Path) -> None:
-    categories, names = LABELS[kind]
+    categories, names, _ = LABELS[kind]
     model = dm.TreeClassifier(5, schema=labelled(categories)).fit(X, [names[label] for label in Y])
     model.save(tmp_path / "model.json")
     assert dm.load(tmp_path / "model.json").predict(X).tolist() == model.predict(X).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,21 +37,26 @@ def table_of(*attributes: dm.Numeric) -> dict[str, list[float]]:
     return table
 
 
+IGNORES_UNITS = pytest.mark.filterwarnings("ignore:With scaling='none':dpmine.DpmineWarning")
+
+
+@IGNORES_UNITS
 @pytest.mark.parametrize("attributes", [(SHARE, INCOME), (INCOME, SHARE), (AGE, WEIGHT), (WEIGHT, AGE)])
 def test_distances_are_in_the_attributes_own_units_whatever_their_order(attributes: tuple[dm.Numeric, ...]) -> None:
     schema = dm.Schema("points", attributes, 1_000)
     table = table_of(*attributes)
-    model = dm.KMeans(3, epsilon=100, seed=1).fit(table, schema=schema)
+    model = dm.KMeans(3, epsilon=100, scaling="none", seed=1).fit(table, schema=schema)
     points = np.stack([table[attribute.name] for attribute in attributes], axis=1)
     plain = np.linalg.norm(points[:, None] - model.cluster_centers_, axis=2)
     # The longest attribute's scale is rounded to at most 1 in 4,000; a step of a very short one counts as one position.
     assert np.allclose(model.transform(table), plain, rtol=2e-3, atol=50 * 0.12)
 
 
+@IGNORES_UNITS
 def test_the_unit_of_another_attribute_would_be_caught() -> None:
     schema = dm.Schema("points", (SHARE, INCOME), 1_000)
     table = table_of(SHARE, INCOME)
-    model = dm.KMeans(3, epsilon=100, seed=1).fit(table, schema=schema)
+    model = dm.KMeans(3, epsilon=100, scaling="none", seed=1).fit(table, schema=schema)
     wrong = model.transform(table) / model._unit() * float(SHARE.step) / model.space_.scales[0]
     points = np.stack([table["share"], table["income"]], axis=1)
     assert not np.allclose(wrong, np.linalg.norm(points[:, None] - model.cluster_centers_, axis=2), rtol=0.1)
@@ -75,11 +81,55 @@ def test_short_axes_do_not_make_grids_explode(attributes: tuple[dm.Numeric, ...]
         assert sides == (min(attributes[0].size, sides[0]),)
 
 
+@IGNORES_UNITS
 def test_a_fit_with_a_short_axis_spends_what_it_says() -> None:
     attributes = (numeric("x", "0", "4095000", "1000"), numeric("y", "0", "4095000", "1000"), numeric("flag", "0", "1", "1"))
     schema = dm.Schema("points", attributes, 100_000)
-    model = dm.KMeans(12, epsilon=5, seed=1).fit(table_of(*attributes), schema=schema)
+    model = dm.KMeans(12, epsilon=5, scaling="none", seed=1).fit(table_of(*attributes), schema=schema)
     assert model.charged_ == dm.Epsilon.parse(5)
+
+
+# -- units -------------------------------------------------------------------------------------------------------------
+
+YEARS, MONEY = numeric("age", "0", "110", "1"), numeric("income", "0", "200000", "100")
+EARNERS = dm.Schema("earners", (YEARS, MONEY), 10_000)
+MODELS: list[Any] = [dm.KMeans(2, 1000, seed=1), dm.DPLloyd(2, 1000, iterations=5, seed=1)]
+
+
+def earners() -> dict[str, list[float]]:
+    """The young and the old, whose incomes say nothing."""
+    draw = np.random.default_rng(1)
+    ages = np.concatenate([draw.normal(22, 3, 500), draw.normal(81, 3, 500)]).round()
+    return {"age": ages.tolist(), "income": draw.uniform(0, 200_000, 1000).round(-2).tolist()}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=["KMeans", "DPLloyd"])
+def test_years_count_as_much_as_money_unless_told_otherwise(model: Any) -> None:
+    ages = model.fit(earners(), schema=EARNERS).cluster_centers_[:, 0]
+    assert sorted(ages) == pytest.approx([22, 81], abs=4)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=["KMeans", "DPLloyd"])
+def test_own_units_that_drown_an_attribute_are_warned_of_once_a_fit(model: Any) -> None:
+    own = type(model)(**model.get_params() | {"scaling": "none", "schema": EARNERS})
+    with pytest.warns(
+        dm.DpmineWarning, match="hardly depend on 'age': the range of 'income' is more than 100 times"
+    ) as told:
+        own.fit(earners())
+    assert len(told) == 1
+    assert "Use scaling='bounds'" in str(told[0].message)
+    assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize("high", ["110", "11000"])
+def test_own_units_within_a_factor_of_a_hundred_are_not_warned_of(high: str) -> None:
+    """Warnings are errors here."""
+    schema = dm.Schema("near", (YEARS, numeric("other", "0", high, "100" if high == "11000" else "1")), 10_000)
+    dm.KMeans(2, 1, scaling="none").fit({"age": [1, 2], "other": [3, 4]}, schema=schema)
+
+
+def test_planning_with_own_units_warns_of_nothing() -> None:
+    assert dm.KMeans(2, 1, scaling="none").plan(EARNERS).cost <= dm.Epsilon.parse(1)
 
 
 def test_noise_beyond_64_bits_is_refused_before_anything_is_spent() -> None:

@@ -163,7 +163,7 @@ def test_impossible_numbers_are_refused(
 def test_a_centre_outside_the_bounds_is_refused(tmp_path: Path) -> None:
     """Inside the positions of the longest attribute, and outside of its own."""
     facts = Schema("box", tuple(numeric(name, 0, high) for name, high in (("a", 100), ("b", 10))), 100)
-    model = dm.DPLloyd(2, epsilon=1, schema=facts).fit({"a": [1, 2], "b": [3, 4]})
+    model = dm.DPLloyd(2, epsilon=1, scaling="none", schema=facts).fit({"a": [1, 2], "b": [3, 4]})
     form = damaged(model.to_json(), ("centres", 0, 1), 2**22)
     (tmp_path / "model.json").write_text(json.dumps(form))
     with pytest.raises(dm.RequestError, match="do not fit its schema"):

@@ -549,7 +549,7 @@ def test_memory_and_duckdb_give_equal_exact_values(tmp_path: Path) -> None:
     pd.DataFrame(rows).to_parquet(path)
     answers = []
     for source, engine in (({name: listed.tolist() for name, listed in rows.items()}, "memory"), (path, "duckdb")):
-        with dm.open(source, schema=schema, cap=10**6, engine=engine) as data:
+        with dm.open(source, schema=schema, ledger=None, cap=10**6, engine=engine) as data:
             table = data.grant("ann", epsilon=10**6).where("c == a")
             found: list[Any] = []
             for name in STATISTICS:

@@ -106,6 +106,7 @@ def test_a_query_beyond_the_allotment_is_refused_and_nothing_is_spent(private: d
     assert len(private.statement().spendings) == 1
 
 
+@pytest.mark.filterwarnings("ignore:'alice' was granted epsilon 1, but the cap:dpmine.DpmineWarning")
 def test_a_query_beyond_the_cap_is_refused_and_nothing_is_spent(opened: Opener) -> None:
     private = opened(TABLE, SCHEMA, epsilon=1, cap="0.5")
     private.count(epsilon="0.4")
@@ -586,3 +587,74 @@ def test_keys_of_every_kind_can_be_named(clear: dm.PrivateTable) -> None:
     assert histogram.titles == ("cough", "age", "ward", "split s")
     assert int(histogram.counts.sum()) == len(ROWS)
     assert Multiway(keys[0]).size(SCHEMA) == 1
+
+
+# -- predicates that the bounds make empty -----------------------------------------------------------------------------
+
+NEVER = {
+    "age > 200": "age >= 110",
+    "age >= 111": "age >= 110",
+    "age > 110": "age >= 110",
+    "age < -5": "age <= 0",
+    "age < 0": "age <= 0",
+    "age <= -1": "age <= 0",
+    "age == 300": "age == 110",
+    "age == -3": "age == 0",
+    "age == 30.5": "age == 30",
+    "age in [30, 300]": "age == 110",
+    "cough == True or age > 200": "age >= 110",
+    "cough == True and not age > 200": "age >= 110",
+}
+NEVER_TOGETHER = ["not age <= 200", "not (age >= 0)", "age > 100 and age < 20", "ward == north and ward == south", "false"]
+ALWAYS = ["age <= 200", "age >= 0", "age != 300", "age >= 110", "age <= 0", "true"]
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+@pytest.mark.parametrize("text", [*NEVER, *NEVER_TOGETHER])
+def test_a_predicate_that_the_bounds_make_empty_is_refused_before_it_is_charged(
+    text: str, engine: str, tmp_path: Path
+) -> None:
+    pd.DataFrame(RECORDS).to_csv(tmp_path / "rows.csv", index=False)
+    with dm.open(tmp_path / "rows.csv", schema=patients_schema(), ledger=None, cap=1, engine=engine) as data:
+        private = data.grant("alice", epsilon=1)
+        for ask in (
+            lambda: private.where(text).count(epsilon=1),
+            lambda: private.where(text).histogram("ward", epsilon=1),
+            lambda: private.where(text).mean("age", epsilon=1),
+            lambda: private.histogram(dm.parse_predicate(text), epsilon=1),
+            lambda: private.partition(dm.parse_predicate(text))["yes"].count(epsilon=1),
+        ):
+            with pytest.raises(dm.ExpressionError, match=r"is true for no row: .* Nothing was spent") as told:
+                ask()
+            assert text not in NEVER or f"for example {NEVER[text]}." in str(told.value)
+        assert private.remaining() == dm.Epsilon.parse(1)
+        assert not private.statement().spendings
+
+
+@pytest.mark.parametrize("text", ALWAYS)
+def test_a_predicate_that_the_bounds_make_true_or_narrow_may_be_asked(text: str) -> None:
+    with dm.open(RECORDS, schema=patients_schema(), ledger=None, cap=1) as data:
+        data.grant("alice", epsilon=1).where(text).count(epsilon=1)
+
+
+def test_the_message_about_an_empty_predicate_says_what_is_allowed() -> None:
+    with dm.open(RECORDS, schema=patients_schema(), ledger=None, cap=1) as data:
+        private = data.grant("alice", epsilon=1)
+        with pytest.raises(dm.ExpressionError) as told:
+            private.where(dm.col("age") > 200).count(epsilon=1)
+        with pytest.raises(dm.ExpressionError, match=r"age in \[\] is true for no row: it names no value of 'age'\."):
+            private.where(dm.col("age").isin([])).count(epsilon=1)
+    assert str(told.value) == (
+        "age > 200 is true for no row: values of 'age' are rounded down to the schema's grid from 0 to 110 in steps of 1, "
+        "and clamped to its ends. Nothing was spent; write a comparison that such values can meet, for example age >= 110."
+    )
+
+
+def test_bins_beyond_the_bounds_and_cells_without_values_may_be_asked() -> None:
+    """They say what they are, and an empty bin adds nothing to the price of the others."""
+    with dm.open(RECORDS, schema=patients_schema(), ledger=None, cap=1) as data:
+        private = data.grant("alice", epsilon=1)
+        assert private.histogram(dm.col("age").bins(0, 18, 200), epsilon="0.5").counts.shape == (4,)
+        for part in private.partition(dm.col("age").bins(0, 18, 200)).values():
+            part.count(epsilon="0.5")
+        assert str(private.remaining()) == "0"

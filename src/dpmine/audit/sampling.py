@@ -117,7 +117,9 @@ class Sampler:
         if self._opened is None or self._asked % self._pair.asks == 0:
             if self._opened is not None:
                 self._opened.close()
-            self._opened = open_table(self._table, schema=self._pair.schema, cap=LARGEST, noise=self._pair.noise)
+            self._opened = open_table(
+                self._table, schema=self._pair.schema, ledger=None, cap=LARGEST, noise=self._pair.noise
+            )
         return self._opened
 
 

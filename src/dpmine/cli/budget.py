@@ -19,6 +19,7 @@ from dpmine.cli.shared import (
     one_sentence_errors,
     out,
     print_json,
+    warn,
 )
 
 app = typer.Typer(help="Set up, grant, revoke and look up budgets (for owners).", no_args_is_help=True)
@@ -89,10 +90,11 @@ def grant(
     ledger: LedgerFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set what an analyst may spend in all. Granting again sets the sum; it does not add.
+    """Set what an analyst may spend in all. Granting again sets the sum; it does not add. More than the cap is warned of.
 
     Example: dpmine budget grant patients.parquet alice --schema patients.toml --epsilon 1
     """
+    from dpmine.dataset import above_cap
     from dpmine.epsilon import Epsilon
 
     with one_sentence_errors():
@@ -100,8 +102,11 @@ def grant(
         book, _ = _ledger(file, schema, ledger)
         with closing(book):
             book.grant(analyst, amount.units)
+            doubt = above_cap(book, analyst, amount)
+        if doubt is not None:
+            warn(doubt)
         if as_json:
-            print_json({"analyst": analyst, "allotment": str(amount)})
+            print_json({"analyst": analyst, "allotment": str(amount), "above_cap": doubt is not None})
         else:
             out.print(f"{escaped(analyst)} may spend epsilon {amount} in all.")
 

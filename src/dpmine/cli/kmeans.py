@@ -34,7 +34,11 @@ Attributes = Annotated[
 ]
 Scaling = Annotated[
     str | None,
-    typer.Option("--scaling", help="none (distances as they are) or bounds (every attribute equally long).", metavar="NAME"),
+    typer.Option(
+        "--scaling",
+        help="bounds (every attribute equally long, the default) or none (distances as they are).",
+        metavar="NAME",
+    ),
 ]
 Method = Annotated[
     str | None, typer.Option("--method", help="Of kmeans: auto, grid (up to 3 attributes) or tree.", metavar="NAME")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -46,17 +47,42 @@ Version = Annotated[str, typer.Option("--version-label", help="The owner's label
 
 @contextmanager
 def one_sentence_errors() -> Iterator[None]:
-    """Turn dpmine's errors into one sentence on stderr and the exit code of their kind."""
+    """Turn dpmine's errors into one sentence on stderr and the exit code of their kind, and its warnings into sentences."""
     from dpmine.errors import DpmineError
 
     try:
-        yield
+        with _warnings_as_sentences():
+            yield
     except DpmineError as error:
         err.print(f"[bold red]Error:[/] {escaped(str(error))}")
         raise typer.Exit(error.exit_code) from None
     except OSError as error:  # a folder that is not there, a file that may not be written
         err.print(f"[bold red]Error:[/] {escaped(error.strerror or type(error).__name__)}: {escaped(str(error.filename))}.")
         raise typer.Exit(2) from None
+
+
+@contextmanager
+def _warnings_as_sentences() -> Iterator[None]:
+    """Without the place in the code, which says nothing to who types commands."""
+    from dpmine.errors import DpmineWarning
+
+    with warnings.catch_warnings():
+        elsewhere = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, DpmineWarning):
+                warn(str(message))
+            else:
+                elsewhere(message, category, *place, **more)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", DpmineWarning)
+        yield
+
+
+def warn(sentence: str) -> None:
+    """A sentence on stderr about what was done but may not be meant."""
+    err.print(f"[bold yellow]Warning:[/] {escaped(sentence)}")
 
 
 def escaped(text: str) -> str:

@@ -16,9 +16,10 @@ from typing import Any, Self
 import numpy as np
 
 from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
+from dpmine.errors import DpmineWarning, RequestError
 from dpmine.frames import FrameSource
 from dpmine.mining.budget_plans import BudgetPlan
+from dpmine.mining.labels import words_of
 from dpmine.schema import ItemList, Schema
 from dpmine.tables import PrivateTable, open_in_memory
 
@@ -91,7 +92,9 @@ class Estimator:
         if self._is_a_clone:
             _warn_of_folds()
         table = named_columns(data, facts)
-        return open_in_memory(table if y is None else FrameSource(table, {target: y}), facts, self.budget)
+        if y is not None:
+            table = FrameSource(table, {target: words_of(y, facts.class_labels)})
+        return open_in_memory(table, facts, self.budget)
 
     def _facts(self, schema: SchemaLike) -> Schema:
         given = schema if schema is not None else self.schema
@@ -140,5 +143,6 @@ def _warn_of_folds() -> None:
             "Fitting copies of this model on rows in hand, as cross-validation does, spends epsilon once for every copy "
             "that sees a row, and scores computed from true labels are not private. Use it on public data; on private "
             "data use split() and evaluate().",
+            DpmineWarning,
             stacklevel=4,
         )

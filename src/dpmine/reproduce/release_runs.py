@@ -82,7 +82,7 @@ def seconds_of_a_release(
 
     model = DiffGen(epsilon=epsilon, specialisations=specialisations)
     moments = [time.perf_counter()]
-    with open_table(table, schema=schema, cap=model.budget) as data:
+    with open_table(table, schema=schema, ledger=None, cap=model.budget) as data:
         moments.append(time.perf_counter())
         model.fit(data.grant("experiment", epsilon=model.budget), progress=False)
     moments.append(time.perf_counter())

@@ -71,7 +71,7 @@ def fitted(model: Model, table: EncodedTable) -> Model:
     """Fit with a budget of its own: a ledger in memory that grants this one model all it asks for."""
     from dpmine.dataset import open as open_table
 
-    with open_table(table, schema=table.schema, cap=model.budget) as data:
+    with open_table(table, schema=table.schema, ledger=None, cap=model.budget) as data:
         model.fit(data.grant("experiment", epsilon=model.budget), progress=False)
     return model
 

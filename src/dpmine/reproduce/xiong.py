@@ -137,7 +137,7 @@ def centres_of(algorithm: str, plane: Plane, epsilon: float | None) -> Points:
     from dpmine.dataset import open as open_table
 
     model = PRIVATE[algorithm](epsilon, plane.seed)
-    with open_table(plane.table, schema=plane.table.schema, cap=model.budget) as data:
+    with open_table(plane.table, schema=plane.table.schema, ledger=None, cap=model.budget) as data:
         model.fit(data.grant("experiment", epsilon=model.budget), progress=False)
     return model.cluster_centers_
 
@@ -164,19 +164,19 @@ def _ordinary(plane: Plane) -> Points:
 def _dplloyd(epsilon: float, seed: int) -> ClusterEstimator:
     from dpmine.mining.clustering.dplloyd import DPLloyd
 
-    return DPLloyd(K, epsilon=epsilon, iterations=STEPS, starts="random", shares="equal", seed=seed)
+    return DPLloyd(K, epsilon=epsilon, iterations=STEPS, starts="random", shares="equal", scaling="none", seed=seed)
 
 
 def _better(epsilon: float, seed: int) -> ClusterEstimator:
     from dpmine.mining.clustering.dplloyd import DPLloyd
 
-    return DPLloyd(K, epsilon=epsilon, iterations="auto", starts="spread", shares="optimal", seed=seed)
+    return DPLloyd(K, epsilon=epsilon, iterations="auto", starts="spread", shares="optimal", scaling="none", seed=seed)
 
 
 def _kmeans(epsilon: float, seed: int) -> ClusterEstimator:
     from dpmine.mining.clustering.kmeans import KMeans
 
-    return KMeans(K, epsilon=epsilon, seed=seed)
+    return KMeans(K, epsilon=epsilon, scaling="none", seed=seed)
 
 
 WITHOUT_PRIVACY: dict[str, Callable[[Plane], Points]] = {ORDINARY: _ordinary, LLOYD: _lloyd}

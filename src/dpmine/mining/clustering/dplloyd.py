@@ -20,7 +20,7 @@ from dpmine.intervals import noise_deviation, noise_scale
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
 from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters
 from dpmine.mining.clustering.lloyd import check_noise
-from dpmine.mining.clustering.space import Points, Space
+from dpmine.mining.clustering.space import BOUNDS, Points, Space
 from dpmine.mining.estimators import Amount, SchemaLike, check_number, check_seed
 from dpmine.progress import Progress
 from dpmine.public_random import public_generator
@@ -43,7 +43,7 @@ class DPLloyd(ClusterEstimator):
     starts       "random" points of the box, or "spread": as far apart as possible; public either way
     shares       "equal": one half of a step for sizes, one for sums; "optimal": what makes the error of centres smallest
     attributes   which numeric attributes to cluster by; None: all of the schema
-    scaling      "none" or "bounds", as in KMeans
+    scaling      "bounds" or "none", as in KMeans
     rows         about how many rows, for iterations="auto"; None: the schema's bound
     seed         of the starts
     schema       the public facts, for fit(X)
@@ -57,7 +57,7 @@ class DPLloyd(ClusterEstimator):
     starts: str = "random"
     shares: str = "equal"
     attributes: tuple[str, ...] | list[str] | None = None
-    scaling: str = "none"
+    scaling: str = BOUNDS
     rows: int | None = None
     seed: int | None = None
     schema: SchemaLike = None

@@ -13,7 +13,7 @@ from dpmine.errors import RequestError
 from dpmine.mining.clustering.inertia import private_inertia
 from dpmine.mining.clustering.lloyd import nearest_of
 from dpmine.mining.clustering.saved_synopsis import noisy_sizes, synopsis_form, synopsis_of
-from dpmine.mining.clustering.space import Points, Space
+from dpmine.mining.clustering.space import Points, Space, warn_of_units
 from dpmine.mining.clustering.synopsis import Synopsis
 from dpmine.mining.estimators import Amount, SchemaLike, check_number
 from dpmine.mining.models import Model, Predictions
@@ -57,6 +57,7 @@ class ClusterEstimator(Model):
         private = self._private(X, None, schema)
         plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
         space = self.space(private.schema)
+        warn_of_units(space, self.scaling)
         before = private.remaining().units
         guarded = private.with_room_for(Epsilon(plan.cost.units // plan.rows_per_unit))
         positions, sizes = self._cluster(guarded, space, Progress(f"Clustering by {plan.algorithm}", shown=progress))
@@ -89,7 +90,7 @@ class ClusterEstimator(Model):
     def transform(self, X: Any) -> Points:
         """The distance of each row of a public table to every centre, in the units that clusters are made in.
 
-        With scaling "none" these are the attributes' own units; with "bounds" every attribute is 1 long.
+        With scaling "bounds" every attribute is 1 long; with "none" these are the attributes' own units.
         """
         points = self._positions(X)
         away = np.sqrt(np.stack([np.sum((points - centre) ** 2, axis=1) for centre in self.positions_], axis=1))

@@ -23,7 +23,7 @@ from dpmine.errors import RequestError
 from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
 from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters
 from dpmine.mining.clustering.lloyd import check_noise, nearest_of, refined
-from dpmine.mining.clustering.space import Points, Space
+from dpmine.mining.clustering.space import BOUNDS, Points, Space
 from dpmine.mining.clustering.synopsis import Synopsis, grid_synopsis, tree_synopsis
 from dpmine.mining.estimators import Amount, SchemaLike, check_number, check_seed
 from dpmine.postprocess.weighted_kmeans import weighted_kmeans
@@ -60,19 +60,20 @@ class KMeans(ClusterEstimator):
     n_clusters    how many clusters; "auto" looks for the number after which more clusters bring little (up to max_clusters)
     epsilon       the whole privacy budget
     attributes    which numeric attributes to cluster by; None: all of the schema
-    scaling       "none": distances in the attributes' own units; "bounds": every attribute equally long
+    scaling       "bounds": every attribute equally long by its public bounds; "none": distances in the attributes' own
+                  units, for attributes that share one, such as coordinates on a map
     method        "auto", "grid" (up to 3 attributes) or "tree"
     max_clusters  with n_clusters="auto", at most so many
     seed          of the public choices: where ordinary k-means starts on the synopsis
     schema        the public facts, for fit(X)
 
-    Example: dm.KMeans(5, epsilon=1, attributes=["age", "hours"], scaling="bounds").fit(private).cluster_centers_
+    Example: dm.KMeans(5, epsilon=1, attributes=["age", "hours"]).fit(private).cluster_centers_
     """
 
     n_clusters: int | str = 8
     epsilon: Amount = 1.0
     attributes: tuple[str, ...] | list[str] | None = None
-    scaling: str = "none"
+    scaling: str = BOUNDS
     method: str = AUTO
     max_clusters: int = 30
     seed: int | None = None

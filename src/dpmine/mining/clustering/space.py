@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,12 +10,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.errors import RequestError
+from dpmine.errors import DpmineWarning, RequestError
 from dpmine.model_keys import LARGEST_POSITION, MOST_DIMENSIONS, Nearest
 from dpmine.schema import MOST_GRID_POINTS, Numeric, Schema
 
 Points = NDArray[np.float64]
-SCALINGS = ("none", "bounds")
+NONE, BOUNDS = "none", "bounds"
+SCALINGS = (NONE, BOUNDS)
+FAR_APART = 100  # public ranges that differ by a larger factor are hardly in one unit
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Space:
         numeric = [a.name for a in schema.attributes if isinstance(a, Numeric) and a.size > 1]
         chosen = numeric if names is None else list(names)
         found = _numeric(schema, chosen)
-        steps = [float(a.step) if scaling == "none" else 1 / (a.size - 1) for a in found]
+        steps = [float(a.step) if scaling == NONE else 1 / (a.size - 1) for a in found]
         longest = max(step * (a.size - 1) for step, a in zip(steps, found, strict=True))
         reach = LARGEST_POSITION - MOST_GRID_POINTS  # so that no rounding of a scale leads beyond the largest position
         scales = tuple(max(round(step / longest * reach), 1) for step in steps)
@@ -79,6 +82,21 @@ class Space:
         """Encoded rows as positions."""
         scaled = [column.astype(np.float64) * scale for column, scale in zip(codes, self.scales, strict=True)]
         return np.stack(scaled, axis=1)
+
+
+def warn_of_units(space: Space, scaling: str) -> None:
+    """Say, from public ranges alone, when distances in the attributes' own units hardly depend on some of them."""
+    ranges = {a.name: float(a.step) * (a.size - 1) for a in space.attributes}
+    longest = max(ranges, key=ranges.__getitem__)
+    drowned = [name for name, length in ranges.items() if length * FAR_APART < ranges[longest]]
+    if scaling != NONE or not drowned:
+        return
+    warnings.warn(
+        f"With scaling='none' distances hardly depend on {', '.join(map(repr, drowned))}: the range of {longest!r} is more "
+        f"than {FAR_APART} times as long. Use scaling='bounds', which makes every attribute equally long.",
+        DpmineWarning,
+        stacklevel=3,
+    )
 
 
 def _numeric(schema: Schema, names: Sequence[str]) -> tuple[Numeric, ...]:

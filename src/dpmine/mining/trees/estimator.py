@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,26 +12,26 @@ from dpmine.epsilon import Epsilon
 from dpmine.errors import RequestError
 from dpmine.mining.estimators import SchemaLike, check_number, named_columns
 from dpmine.mining.evaluation import Evaluation, evaluate
+from dpmine.mining.labels import codes_of, label_kind, labels_as
 from dpmine.mining.models import Model, Predictions
 from dpmine.model_keys import LARGEST_SCORE, Predicted
 from dpmine.progress import Progress
-from dpmine.schema import MOST_ROWS, Schema
+from dpmine.schema import MOST_ROWS, Nominal, Schema
 from dpmine.tables import Amount, PrivateTable
 from dpmine.tree_models import Node, Trees, columns_of, encode_rows
 from dpmine.values import from_json, to_json
 
 DEEPEST = 20  # levels of a tree
 WIDEST_IN_A_NOTEBOOK = 10  # cards side by side: notebooks shrink wide pictures to the width of a page
-LABELS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "bool": {"True": True, "False": False}.__getitem__}
-"""How class labels, which a schema states as text, become the type of the y that a model was fitted with."""
 
 
 class TreeEstimator(Model):
     """A classifier made of decision trees.
 
-    After fit: `trees_` (the noisy trees), `schema_` (the public facts), `classes_`, `cost_` (the epsilon that the model
-    discloses, whatever else was asked), `charged_` (by how much the budget fell: less where answers were free). Nothing
-    else about the rows is kept: no true count, no exact impurity, no number of rows.
+    After fit: `trees_` (the noisy trees), `schema_` (the public facts), `classes_` (the schema's classes: numbers where all
+    are whole numbers, booleans where they are True and False, else text), `cost_` (the epsilon that the model discloses,
+    whatever else was asked), `charged_` (by how much the budget fell: less where answers were free). Nothing else about the
+    rows is kept: no true count, no exact impurity, no number of rows.
     """
 
     max_depth: Any
@@ -53,18 +53,16 @@ class TreeEstimator(Model):
         """
         private = self._private(X, y, schema)
         plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
-        kind = "text" if y is None else label_kind(y)
-        labels_as(private.schema.class_labels, kind)
         before = private.remaining().units
         guarded = private.with_room_for(Epsilon(plan.cost.units // plan.rows_per_unit))
         trees = self._grow(guarded, Progress(f"Growing {plan.algorithm}", shown=progress))
         self.charged_ = Epsilon(before - private.remaining().units)
-        return self._fitted(Trees(private.schema.class_labels, tuple(trees)), private.schema, plan.cost, kind)
+        return self._fitted(Trees(private.schema.class_labels, tuple(trees)), private.schema, plan.cost)
 
-    def _fitted(self, trees: Trees, schema: Schema, cost: Epsilon, label_kind: str) -> Self:
+    def _fitted(self, trees: Trees, schema: Schema, cost: Epsilon, kind: str | None = None) -> Self:
         self.trees_, self.schema_, self.cost_ = trees, schema, cost
-        self._label_kind = label_kind
-        self.classes_ = labels_as(trees.classes, label_kind)
+        self._label_kind = label_kind(trees.classes) if kind is None else kind  # public: rows say nothing about it
+        self.classes_ = labels_as(trees.classes, self._label_kind)
         features = [a.name for a in schema.attributes if a.name != schema.class_attribute]
         self.feature_names_in_, self.n_features_in_ = np.array(features, dtype=object), len(features)
         return self
@@ -82,9 +80,17 @@ class TreeEstimator(Model):
         return shares
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy on rows in hand, computed from true labels: for public data only. On private data: evaluate."""
-        right = np.asarray(self.predict(X)) == np.asarray(y)
-        return float(np.average(right, weights=sample_weight))
+        """The accuracy on rows in hand, computed from true labels: for public data only. On private data: evaluate.
+
+        Labels are read by the schema's rules, as in fitting: 1, 1.0 and "1" are one class, what is no class is `other`.
+        """
+        predicted = np.argmax(self._sums(X), axis=1)
+        target = self.schema_.single(self.schema_.require_class())
+        assert isinstance(target, Nominal)
+        truth = codes_of(y, target.categories, target.other)
+        if len(truth) != len(predicted):
+            raise RequestError(f"The table has {len(predicted)} rows, but y has {len(truth)} labels.")
+        return float(np.average(predicted == truth, weights=sample_weight))
 
     def predictions(self, X: Any) -> Predictions:
         """The class of each row and the probability of every class."""
@@ -182,33 +188,6 @@ class TreeEstimator(Model):
         """max_depth, or an error that says what it may be."""
         check_number("max_depth", self.max_depth, 1, DEEPEST, whole=True)
         return int(self.max_depth)
-
-
-def label_kind(y: Any) -> str:
-    """Whether labels are whole numbers, floats, booleans or text; arrays of objects go by what they hold."""
-    values = np.asarray(y)
-    kinds = {"i": "int", "u": "int", "f": "float", "b": "bool"}
-    if values.dtype.kind != "O":
-        return kinds.get(values.dtype.kind, "text")
-    found = {type(item) for item in values.ravel().tolist()}
-    return found.pop().__name__ if len(found) == 1 and found <= {int, float, bool} else "text"
-
-
-def labels_as(labels: Sequence[str], kind: str) -> NDArray[Any]:
-    """The schema's labels in the type of y, or an error that says why y cannot have them."""
-    convert = LABELS.get(kind)
-    if convert is None:
-        return np.array(labels, dtype=object)
-    try:
-        converted = [convert(text) for text in labels]
-    except (ValueError, KeyError):
-        converted = []
-    if len(set(converted)) < len(labels):
-        raise RequestError(
-            f"y holds values of type {kind}, but the schema's classes are {', '.join(map(repr, labels[:5]))}. Give y in the "
-            "schema's words, or correct the schema."
-        )
-    return np.array(converted)
 
 
 def _check(trees: Trees, schema: Schema) -> None:
