@@ -15,6 +15,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -112,6 +113,8 @@ class Ledger:
                 raise
         self._connection = connection
         self._pid = os.getpid()
+        owner = None if self.path is None else self._pid
+        self._closing = weakref.finalize(self, _close_connection, connection, owner)  # of a ledger that is just dropped
         return connection
 
     def _file_now(self) -> tuple[int, int] | None:
@@ -176,7 +179,7 @@ class Ledger:
     def close(self) -> None:
         forget_at_forks(self)
         if self._connection is not None and self._pid == os.getpid():
-            self._connection.close()
+            self._closing()
 
     def leave(self) -> None:
         """Before a fork: SQLite's locks belong to a process, so no connection to a file may reach the child."""
@@ -185,7 +188,7 @@ class Ledger:
             connection, self._connection = self._connection, None
             if connection is not None:
                 with suppress(sqlite3.Error):
-                    connection.close()
+                    self._closing()
 
     def go_on(self) -> None:
         """After a fork, on either side: connect again when next used."""
@@ -504,6 +507,15 @@ class Ledger:
             self._seen = Head(len(digests) - 1, digests[-1])
             self._anchored = max((head.sequence for head in anchored), default=-1)
         return len(rows)
+
+
+def _close_connection(connection: sqlite3.Connection, owner: int | None) -> None:
+    """Close the connection of a ledger that is closed, or dropped unclosed: nobody is left then who could.
+
+    One to a file that another process opened is left alone, because its locks are that process's.
+    """
+    if owner is None or owner == os.getpid():
+        connection.close()
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
