@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all check check-all lint format clean
+.PHONY: demo test test-all check check-all check-pythons lint format clean
 .DEFAULT_GOAL := demo
 
 .venv/.installed: pyproject.toml constraints.txt
@@ -22,7 +22,11 @@ lint: .venv/.installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-check: lint test
+check: lint test check-pythons
+
+# A quick part of the tests on every other Python that is here, each in an environment of its own.
+check-pythons: .venv/.installed
+	$(BIN)/python .ci/other_pythons.py
 
 # The slow tests too: many more crashes, races and draws.
 check-all: lint .venv/.installed
@@ -33,4 +37,4 @@ format: .venv/.installed
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
