@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all rehearse check check-all lint format clean
+.PHONY: demo test test-all rehearse check check-all check-pythons lint format clean
 .DEFAULT_GOAL := demo
 
 .venv/.installed: pyproject.toml constraints.txt
@@ -26,7 +26,11 @@ lint: .venv/.installed
 rehearse: .venv/.installed
 	$(BIN)/python -m pytest -n 2 -m benchmarks tests/benchmarks
 
-check: lint test rehearse
+check: lint test rehearse check-pythons
+
+# A quick part of the tests on every other Python that is here, each in an environment of its own.
+check-pythons: .venv/.installed
+	$(BIN)/python .ci/other_pythons.py
 
 # The slow tests too: many more crashes, races and draws.
 check-all: lint .venv/.installed
@@ -37,4 +41,4 @@ format: .venv/.installed
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-3.* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from dpmine import forking
+from dpmine.kernel.ledger import Ledger
 
 settings.register_profile(
     "dpmine",
@@ -23,6 +27,19 @@ settings.load_profile("dpmine")
 def own_cache_of_designs(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Mechanisms that tests design are kept in a folder of their own, never in the user's."""
     os.environ["DPMINE_CACHE"] = str(tmp_path_factory.mktemp("designs"))
+
+
+def open_ledgers() -> set[Ledger]:
+    return {holder for holder in list(forking._open) if isinstance(holder, Ledger)}
+
+
+@pytest.fixture(autouse=True)
+def what_a_test_opens_it_closes() -> Iterator[None]:
+    """Ledgers that a test opened and did not close itself are closed after it; those of whole modules stay open."""
+    before = open_ledgers()
+    yield
+    for ledger in open_ledgers() - before:
+        ledger.close()
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmine.frames import Source, open_source, require_columns
+from dpmine.frames import Source, reading, require_columns
 from dpmine.schema import ItemList, Nominal, Numeric, Schema
 
 
@@ -53,13 +53,13 @@ class TableReport:
 
 def check_table(table: Any, schema: Schema) -> TableReport:
     """Compare a table with a schema."""
-    source = open_source(table)
     described = [attribute.name for attribute in schema.attributes]
-    require_columns(source, described)
-    columns = tuple(ColumnReport(attribute.name, _changes(source, attribute)) for attribute in schema.attributes)
-    unread = tuple(name for name in source.columns if name not in described)
-    source.check_read_in_one_state()
-    return TableReport(source.rows, schema.rows_at_most, columns, unread)
+    with reading(table) as source:
+        require_columns(source, described)
+        columns = tuple(ColumnReport(attribute.name, _changes(source, attribute)) for attribute in schema.attributes)
+        unread = tuple(name for name in source.columns if name not in described)
+        source.check_read_in_one_state()
+        return TableReport(source.rows, schema.rows_at_most, columns, unread)
 
 
 def _changes(source: Source, attribute: Nominal | Numeric | ItemList) -> dict[str, int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from glob import has_magic
 from pathlib import Path
@@ -14,7 +15,7 @@ from dpmine.engines.memory import MemoryEngine
 from dpmine.engines.persons import capped
 from dpmine.epsilon import Epsilon
 from dpmine.errors import DpmineWarning, LedgerError, RequestError
-from dpmine.frames import FileSource, open_source
+from dpmine.frames import FileSource, reading
 from dpmine.kernel.accounts import Account
 from dpmine.kernel.chain import Anchor
 from dpmine.kernel.door import Engine, Kernel
@@ -80,22 +81,39 @@ def open(  # noqa: A001 (dm.open is the name users type)
     if isinstance(table, EncodedTable) and table.schema != facts:
         raise RequestError("This table was encoded under another schema. Open it with the schema that it was encoded under.")
     source = noise_source(noise)
-    opened = table if isinstance(table, EncodedTable) else open_table(table, facts, engine, memory_limit)
-    book = open_ledger(facts, ledger_of(table, facts, ledger), cap=cap, renewal=renewal, witness=witness)
-    return DataSet(opened, book, version=version, noise=source)
+    with ExitStack() as if_it_fails:
+        opened = table if isinstance(table, EncodedTable) else open_table(table, facts, engine, memory_limit)
+        if_it_fails.callback(close_table, opened)
+        book = open_ledger(facts, ledger_of(table, facts, ledger), cap=cap, renewal=renewal, witness=witness)
+        if_it_fails.callback(book.close)
+        data = DataSet(opened, book, version=version, noise=source)
+        if_it_fails.pop_all()
+    return data
 
 
 def open_table(table: Any, schema: Schema, engine: str, memory_limit: str | None) -> EncodedTable | DuckDBTable:
     """Read a table for one of the engines."""
     if engine == "memory":
-        return encode(open_source(table), schema)
+        with reading(table) as source:
+            return encode(source, schema)
     if engine != "duckdb":
         raise RequestError(f"engine must be 'memory' or 'duckdb'. Got {engine!r} instead.")
     if not isinstance(table, (str, Path)):
         raise RequestError("The DuckDB engine reads files: give a path or a pattern such as 'lake/*.parquet'.")
     from dpmine.engines.duckdb import DuckDBTable
 
-    return DuckDBTable(schema, FileSource(table, keep_in_files=True, memory_limit=memory_limit))
+    files = FileSource(table, keep_in_files=True, memory_limit=memory_limit)
+    try:
+        return DuckDBTable(schema, files)
+    except BaseException:
+        files.close()
+        raise
+
+
+def close_table(table: EncodedTable | DuckDBTable) -> None:
+    """Let go of a table's files; one that is encoded in memory holds none."""
+    if not isinstance(table, EncodedTable):
+        table.source.close()
 
 
 def engine_of(table: EncodedTable | DuckDBTable, split_key: bytes) -> Engine:
@@ -207,7 +225,9 @@ class DataSet:
         return statement_of(self._ledger, self._kernel.schema, self._kernel.version)
 
     def close(self) -> None:
+        """Close the ledger and the table's files. One that is dropped without this is closed when it is forgotten."""
         self._ledger.close()
+        close_table(self._table)
 
     def __enter__(self) -> DataSet:
         return self
@@ -282,8 +302,10 @@ def _spending(entry: dict[str, Any], answered: set[tuple[str, str]]) -> Spending
     return Spending(who, entry["what"], Epsilon(entry["cost"][0]), entry["at"], (who, key) in answered)
 
 
-def _open_in_memory(table: Any, schema: Schema, epsilon: Epsilon) -> PrivateTable:
-    return open(table, schema=schema, ledger=None, cap=epsilon).grant("fit", epsilon=epsilon)
+@contextmanager
+def _open_in_memory(table: Any, schema: Schema, epsilon: Epsilon) -> Iterator[PrivateTable]:
+    with open(table, schema=schema, ledger=None, cap=epsilon) as data:
+        yield data.grant("fit", epsilon=epsilon)
 
 
 install_opener(_open_in_memory)

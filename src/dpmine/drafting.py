@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dpmine.errors import SchemaError
-from dpmine.frames import Source, open_source
+from dpmine.frames import Source, reading
 from dpmine.schema import MOST_ROWS, Attribute, ItemList, Nominal, Numeric, Schema, TaxonomyNode
 
 MOST_DRAFTED_CATEGORIES = 100
@@ -27,7 +27,11 @@ WORD = re.compile(r"[^-_/.,;:()\s]+")
 
 def draft(table: Any, *, name: str | None = None) -> Schema:
     """A schema that fits the table as it is. Says of itself that it was drafted from the data."""
-    source = open_source(table)
+    with reading(table) as source:
+        return _draft(source, name or _name(table))
+
+
+def _draft(source: Source, name: str) -> Schema:
     attributes: list[Attribute] = []
     drop: list[str] = []
     for column in source.columns:
@@ -41,7 +45,7 @@ def draft(table: Any, *, name: str | None = None) -> Schema:
         raise SchemaError("No column of this table can become an attribute: each has too many different texts.")
     class_attribute = _class(attributes)
     return Schema(
-        name=name or _name(table),
+        name=name,
         attributes=tuple(item if item.name == class_attribute else _with_taxonomy(item) for item in attributes),
         rows_at_most=min(_round_up(max(source.rows, 1)), MOST_ROWS),
         class_attribute=class_attribute,

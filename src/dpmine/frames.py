@@ -92,6 +92,17 @@ def open_source(table: Any) -> Source:
     return table if isinstance(table, FrameSource) else FrameSource(table)
 
 
+@contextmanager
+def reading(table: Any) -> Iterator[Source]:
+    """A table's source for as long as it is read: what is opened for this is closed, also when reading fails."""
+    source = open_source(table)
+    try:
+        yield source
+    finally:
+        if isinstance(source, FileSource):
+            source.close()
+
+
 def require_columns(source: Source, names: list[str]) -> None:
     """Refuse a table that lacks a column which its schema describes."""
     for name in names:
@@ -123,14 +134,23 @@ class FileSource:
         files = matching_files(path)
         self._path, self._files, self._state = path, files, _state_of(files)
         self.kind = "parquet" if _is_parquet(files[0]) else "tsv" if _is_tab_separated(files[0]) else "csv"
+        self._connection: Any = None
         try:
             self._connection = duckdb.connect(config={} if memory_limit is None else {"memory_limit": memory_limit})
             self.columns, self._types = self._read(files, keep_in_files)
             if {"FLOAT", "DOUBLE"} & set(self._types):
                 self._connection.execute(ROW_BY_ROW)
-        except duckdb.Error as error:
+        except BaseException as error:
+            self.close()
+            if not isinstance(error, duckdb.Error):
+                raise
             first_line = str(error).splitlines()[0][:200]
             raise DataError(f"Cannot read {str(path)!r} as a table: {first_line}") from None
+
+    def close(self) -> None:
+        """Let go of the files and of what was read of them. Nothing can be read any more."""
+        if self._connection is not None:
+            self._connection.close()
 
     @cached_property
     def rows(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, Literal, Protocol, overload
@@ -98,17 +99,21 @@ class Executor(Protocol):
     def statement(self) -> Statement: ...
 
 
-_opener: Callable[[Any, Schema, Epsilon], PrivateTable] | None = None
+Opener = Callable[[Any, Schema, Epsilon], AbstractContextManager["PrivateTable"]]
+_opener: Opener | None = None
 
 
-def install_opener(opener: Callable[[Any, Schema, Epsilon], PrivateTable]) -> None:
+def install_opener(opener: Opener) -> None:
     """The wiring says how a table in hand becomes a private table; what builds on this module never sees the kernel."""
     global _opener
     _opener = opener
 
 
-def open_in_memory(table: Any, schema: Schema, epsilon: Epsilon) -> PrivateTable:
-    """A private table over rows in hand, with a ledger of its own in memory that holds just this budget."""
+def open_in_memory(table: Any, schema: Schema, epsilon: Epsilon) -> AbstractContextManager[PrivateTable]:
+    """A private table over rows in hand, with a ledger of its own in memory that holds just this budget.
+
+    It is open inside the `with` alone: afterwards the ledger is closed, and nothing can be asked any more.
+    """
     assert _opener is not None, "dpmine.dataset installs the opener"
     return _opener(table, schema, epsilon)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpmine.codes import Codes, encode_single
 from dpmine.expressions import Key
-from dpmine.frames import open_source, require_columns
+from dpmine.frames import reading, require_columns
 from dpmine.model_keys import ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.plans import Recode
 from dpmine.queries import LEAF, Rules, Split
@@ -131,9 +131,9 @@ def labels_of(key: Key, rows: Mapping[str, Codes], schema: Schema) -> NDArray[np
 
 def encode_rows(table: Any, schema: Schema, names: Sequence[str]) -> tuple[dict[str, Codes], int]:
     """The codes of the named columns of a public table, by the same rules as private rows, and the number of rows."""
-    source = open_source(table)
-    require_columns(source, list(names))
-    return {name: encode_single(source, schema.single(name)) for name in names}, source.rows
+    with reading(table) as source:
+        require_columns(source, list(names))
+        return {name: encode_single(source, schema.single(name)) for name in names}, source.rows
 
 
 def columns_of(trees: Trees) -> list[str]:

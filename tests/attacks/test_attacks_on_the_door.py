@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import os
 import sys
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -63,8 +64,9 @@ def columns() -> dict[str, list[Any]]:
 
 
 @pytest.fixture
-def private() -> PrivateTable:
-    return dm.open(columns(), schema=SCHEMA, cap=10).grant("mallory", epsilon=10)
+def private() -> Iterator[PrivateTable]:
+    with dm.open(columns(), schema=SCHEMA, cap=10) as data:
+        yield data.grant("mallory", epsilon=10)
 
 
 def split_last_child(children: int) -> tuple[Rules, int]:
@@ -133,8 +135,8 @@ def test_what_would_not_fit_is_refused_before_anything_is_charged(private: Priva
 
 
 def test_an_answer_of_millions_of_numbers_that_was_paid_can_be_read() -> None:
-    private = dm.open(columns(), schema=SCHEMA, cap=1).grant("mallory", epsilon=1)
-    wide = private.histogram("fine", "age", epsilon="0.000000001")
+    with dm.open(columns(), schema=SCHEMA, cap=1) as data:
+        wide = data.grant("mallory", epsilon=1).histogram("fine", "age", epsilon="0.000000001")
     assert wide.counts.shape == (4096, 256)
     assert len(str(wide.counts.tolist())) > 5_000_000
 

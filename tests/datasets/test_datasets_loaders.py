@@ -119,8 +119,8 @@ def test_a_loaded_table_opens_under_its_schema() -> None:
         (datasets.adult(), datasets.adult_schema()),
         (datasets.adult(complete=True), datasets.adult_schema(complete=True, taxonomies=True, bins=16)),
     ):
-        private = dm.open(table, schema=schema, cap=10).grant("miner", epsilon=10)
-        noisy = private.count(epsilon=10).value
+        with dm.open(table, schema=schema, cap=10) as data:
+            noisy = data.grant("miner", epsilon=10).count(epsilon=10).value
         assert abs(noisy - height(table)) <= 2  # at epsilon 10 off by more with probability below 1e-12
 
 
@@ -161,8 +161,8 @@ def test_graphs_are_as_described(name: str) -> None:
 def test_transactions_open_as_a_list_column() -> None:
     baskets = datasets.transactions("mushroom")
     items = dm.ItemList("items", tuple(str(item) for item in range(1, 120)), 23)
-    data = dm.open({"items": baskets}, schema=dm.Schema("mushroom", (items,), 10_000), cap=10)
-    assert abs(data.grant("miner", epsilon=10).count(epsilon=10).value - len(baskets)) <= 2
+    with dm.open({"items": baskets}, schema=dm.Schema("mushroom", (items,), 10_000), cap=10) as data:
+        assert abs(data.grant("miner", epsilon=10).count(epsilon=10).value - len(baskets)) <= 2
 
 
 def test_every_name_is_tested() -> None:

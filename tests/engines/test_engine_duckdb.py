@@ -53,7 +53,7 @@ def assert_codes_same(path: Path | str, schema: Schema) -> None:
 
 def arrow_column(attribute: Any, values: list[Any]) -> pa.Array:
     if isinstance(attribute, Numeric):
-        return pa.array([dm.dataset.open_source({"x": [value]}).numbers("x")[0] for value in values], pa.float64())
+        return pa.array([open_source({"x": [value]}).numbers("x")[0] for value in values], pa.float64())
     if isinstance(attribute, Nominal):
         return pa.array(open_source({"x": values}).texts("x"), pa.string())
     return pa.array(open_source({"x": values}).lists("x", attribute.separator), pa.list_(pa.string()))

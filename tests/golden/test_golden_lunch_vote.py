@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 
@@ -58,7 +58,7 @@ def test_published_deviation_of_the_noise() -> None:
 
 
 @pytest.fixture(scope="module")
-def canteens() -> dm.DataSet:
+def canteens() -> Iterator[dm.DataSet]:
     """The same vote in many canteens, so that one query over cells is many independent draws."""
     rooms = tuple(f"room{number}" for number in range(DRAWS))
     votes = [meal for meal, count in zip(MEALS, VOTES, strict=True) for _ in range(count)]
@@ -68,7 +68,8 @@ def canteens() -> dm.DataSet:
         rows_at_most=10**6,
     )
     columns = {"room": [room for room in rooms for _ in votes], "vote": votes * DRAWS}
-    return dm.open(columns, schema=schema, cap=100)
+    with dm.open(columns, schema=schema, cap=100) as data:
+        yield data
 
 
 def drawn_through_the_door(canteens: dm.DataSet, epsilon: str, mechanism: str, calibration: str) -> list[int]:

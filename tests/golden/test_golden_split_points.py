@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
@@ -68,7 +69,7 @@ def test_six_rows_give_the_slides_scores() -> None:
 
 
 @pytest.fixture(scope="module")
-def copies() -> dm.DataSet:
+def copies() -> Iterator[dm.DataSet]:
     """The six rows again and again, told apart by one more column: each copy is a cell and so a draw of its own."""
     names = tuple(f"copy{number}" for number in range(DRAWS))
     schema = dm.Schema(
@@ -82,7 +83,8 @@ def copies() -> dm.DataSet:
         class_attribute="label",
     )
     columns = {"copy": [name for name in names for _ in VALUES], "value": VALUES * DRAWS, "label": CLASSES * DRAWS}
-    return dm.open(columns, schema=schema, cap=100)
+    with dm.open(columns, schema=schema, cap=100) as data:
+        yield data
 
 
 @pytest.mark.parametrize("calibration", RATES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -229,9 +230,9 @@ def loss_of_a_row(query: Query) -> float:
     for more in (False, True):
         schema, table = crowd(more)
         encoded = encode(open_source(table), schema)
-        ledger = Ledger(None, dataset="mined", cap=10**9)
-        kernel = Watched(schema, MemoryEngine(encoded, SPLIT_KEY), ledger, version="1", encoding=encoded.encoding)
-        (law,) = kernel.laws(query)
+        with closing(Ledger(None, dataset="mined", cap=10**9)) as ledger:
+            kernel = Watched(schema, MemoryEngine(encoded, SPLIT_KEY), ledger, version="1", encoding=encoded.encoding)
+            (law,) = kernel.laws(query)
         found.append(law)
     return max(abs(math.log(p / q)) for p, q in zip(*found, strict=True))
 

@@ -182,11 +182,12 @@ def drafted_page() -> str:
 
 
 def release_pages(name: str, schema: Schema, rows: Any) -> dict[str, str]:
-    private = dm.open(rows, schema=schema, cap=10).grant("alice", epsilon=10)
-    model = dm.DiffGen(epsilon=1, specialisations=5).fit(private)
-    released, sheet = model.release(), model.sheet()
+    with dm.open(rows, schema=schema, cap=10) as data:
+        private = data.grant("alice", epsilon=10)
+        model = dm.DiffGen(epsilon=1, specialisations=5).fit(private)
+        released, sheet = model.release(), model.sheet()
+        check = buy_check(private, released, epsilon=Epsilon.parse("0.5"), seed=0)
     bars, tested = released_bars(released), self_test(released, 0)
-    check = buy_check(private, released, epsilon=Epsilon.parse("0.5"), seed=0)
     return {
         f"{name}-public.html": release_page(sheet, bars, tested),
         f"{name}-checked.html": release_page(sheet, bars, tested, check),

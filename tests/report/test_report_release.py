@@ -7,6 +7,7 @@ import itertools
 import re
 import typing
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -74,8 +75,10 @@ class Made:
 
 
 @pytest.fixture(scope="module")
-def made() -> Made:
-    return Made()
+def made() -> Iterator[Made]:
+    made = Made()
+    with made.data:
+        yield made
 
 
 # -- every page --------------------------------------------------------------------------------------------------------
@@ -234,9 +237,10 @@ def test_a_check_spends_exactly_its_epsilon() -> None:
 
 def test_a_check_without_noise_finds_the_true_counts() -> None:
     """At epsilon 1e5 noise is 0 but for a chance far below 1e-6, so that the bars are seen to count what they say."""
-    private = dm.open(RECORDS, schema=patients_schema(), cap=200_000).grant("alice", epsilon=200_000)
-    released = dm.DiffGen(epsilon=1, specialisations=3).fit(private).release()
-    check = buy_check(private, released, epsilon=Epsilon.parse("100000"), seed=0)
+    with dm.open(RECORDS, schema=patients_schema(), cap=200_000) as data:
+        private = data.grant("alice", epsilon=200_000)
+        released = dm.DiffGen(epsilon=1, specialisations=3).fit(private).release()
+        check = buy_check(private, released, epsilon=Epsilon.parse("100000"), seed=0)
     view = owner_view(RECORDS, released, 0)
     assert {name: bars.counts for name, bars in check.bars.items()} == view.bars
     assert sum(map(sum, check.judgement.confusion)) == 2000
@@ -322,8 +326,8 @@ def test_the_bars_of_an_axis_are_those_of_its_key() -> None:
     from dpmine.tree_models import lookup
 
     for schema in (numeric_schema("0", "110", "1", 100), numeric_schema("-3.7", "8", "0.1"), patients_schema()):
-        private = dm.open({a.name: [] for a in schema.attributes}, schema=schema, cap=1).grant("a", epsilon=1)
-        for axis in axes_of(dm.DiffGen(epsilon=1, specialisations=1).fit(private).release()):
+        empty = {a.name: [] for a in schema.attributes}
+        for axis in axes_of(dm.DiffGen(epsilon=1, specialisations=1).fit(empty, schema=schema).release()):
             assert lookup(axis.key, schema).labels.tolist() == axis.bars.tolist()
 
 

@@ -9,6 +9,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Hashable
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ from dpmine.dataset import open as open_table
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.epsilon import LARGEST, UNITS
 from dpmine.errors import AnswerError, BudgetError
-from dpmine.frames import open_source
+from dpmine.frames import FrameSource
 
 CHOOSING = 3  # one run chooses the event for every so many that judge it
 
@@ -73,10 +74,10 @@ def draw(pair: AuditPair, task: Task) -> Drawn:
     drawn = Drawn(task)
     try:
         for side in (0, 1):
-            sampler = Sampler(pair, side)
-            drawn.chosen_on[side].update(sampler.outcomes(max(task.runs // CHOOSING, 1)))
-            drawn.judged_on[side].update(sampler.outcomes(task.runs))
-            drawn.charged = max(drawn.charged, sampler.charged)
+            with closing(Sampler(pair, side)) as sampler:
+                drawn.chosen_on[side].update(sampler.outcomes(max(task.runs // CHOOSING, 1)))
+                drawn.judged_on[side].update(sampler.outcomes(task.runs))
+                drawn.charged = max(drawn.charged, sampler.charged)
     except BudgetError as error:
         drawn.refused = f"It asked for more than it claimed: {error}"
     except AnswerError as error:
@@ -90,7 +91,7 @@ class Sampler:
 
     def __init__(self, pair: AuditPair, side: int) -> None:
         self._pair = pair
-        self._table: EncodedTable = encode(open_source(columns_of(pair.schema, pair.tables[side])), pair.schema)
+        self._table: EncodedTable = encode(FrameSource(columns_of(pair.schema, pair.tables[side])), pair.schema)
         self._opened: DataSet | None = None
         self._asked = 0
         self.charged = 0.0
@@ -105,6 +106,12 @@ class Sampler:
             drawn += len(outcomes)
         return {text_of(outcome): times for outcome, times in seen.items()}
 
+    def close(self) -> None:
+        """Close the table that is open now; asked again, it is opened anew."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
     def _ask(self) -> list[Hashable]:
         private = self._data().grant(f"run {self._asked}", epsilon=self._pair.granted)
         outcomes = list(self._pair.ask(private))
@@ -115,8 +122,7 @@ class Sampler:
 
     def _data(self) -> DataSet:
         if self._opened is None or self._asked % self._pair.asks == 0:
-            if self._opened is not None:
-                self._opened.close()
+            self.close()
             self._opened = open_table(
                 self._table, schema=self._pair.schema, ledger=None, cap=LARGEST, noise=self._pair.noise
             )

@@ -141,12 +141,13 @@ def true_labels(table: Path, schema: Schema) -> Any:
     """The class labels of a public table that has all columns of the schema, by the schema's rules."""
     import numpy as np
 
-    from dpmine.frames import open_source, require_columns
+    from dpmine.frames import reading, require_columns
     from dpmine.schema import ItemList
     from dpmine.tree_models import encode_rows
 
     target = schema.require_class()
-    require_columns(open_source(table), [a.name for a in schema.attributes if not isinstance(a, ItemList)])
+    with reading(table) as source:
+        require_columns(source, [a.name for a in schema.attributes if not isinstance(a, ItemList)])
     rows, _ = encode_rows(table, schema, [target])
     return np.array(schema.class_labels, dtype=object)[rows[target]]
 

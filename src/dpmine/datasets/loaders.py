@@ -19,7 +19,7 @@ import numpy as np
 from dpmine.datasets import adult_facts, census_facts
 from dpmine.datasets.folder import VARIABLE, data_file
 from dpmine.errors import DataError, RequestError
-from dpmine.frames import FileSource, FrameSource, Source
+from dpmine.frames import FrameSource, Source, reading
 
 Columns = dict[str, list[object]]
 
@@ -77,7 +77,8 @@ def adult(*, split: str = "all", complete: bool = False, source: str = "folder")
             raise RequestError("OpenML does not say which rows of Adult are for training. Ask for split='all'.")
         table = adult_from_openml(_openml_frame())
     else:
-        table = _columns(FileSource(data_file("adult.parquet")), adult_facts.COLUMNS, adult_facts.RANGES)
+        with reading(data_file("adult.parquet")) as file:
+            table = _columns(file, adult_facts.COLUMNS, adult_facts.RANGES)
         first = adult_facts.TRAINING_ROWS if split == "test" else 0
         last = adult_facts.TRAINING_ROWS if split == "train" else None
         table = {name: values[first:last] for name, values in table.items()}
@@ -107,19 +108,19 @@ def adult_from_openml(frame: Any) -> Columns:
 def census_income(*, split: str = "all") -> Columns:
     """UCI Census-Income (KDD): 40 attributes and the class `income`, 299,285 rows; the sampling weight is left out."""
     _one_of("split", split, SPLITS)
-    source = FileSource(data_file("census_income_kdd.parquet"))
-    table = _columns(source, census_facts.COLUMNS, census_facts.RANGES)
-    if split == "all":
-        return table
-    return _kept(table, [text == split for text in source.texts(census_facts.SPLIT)])
+    with reading(data_file("census_income_kdd.parquet")) as source:
+        table = _columns(source, census_facts.COLUMNS, census_facts.RANGES)
+        if split == "all":
+            return table
+        return _kept(table, [text == split for text in source.texts(census_facts.SPLIT)])
 
 
 def points(name: str) -> Columns:
     """Points in the plane: s1 and birch1 (x, y and the true cluster `label`), geonames (lat, lon and the country cc)."""
     _one_of("name", name, tuple(POINTS))
     file, numbers = POINTS[name]
-    source = FileSource(data_file(file))
-    return _columns(source, (*numbers, "cc") if name == "geonames" else numbers, numbers)
+    with reading(data_file(file)) as source:
+        return _columns(source, (*numbers, "cc") if name == "geonames" else numbers, numbers)
 
 
 def _columns(source: Source, names: tuple[str, ...], numeric: Any) -> Columns:

@@ -18,6 +18,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
@@ -158,6 +159,8 @@ class Ledger:
                 raise
         self._connection = connection
         self._pid = os.getpid()
+        owner = None if self.path is None else self._pid
+        self._closing = weakref.finalize(self, _close_connection, connection, owner)  # of a ledger that is just dropped
         return connection
 
     def _make_file(self, path: Path) -> None:
@@ -267,7 +270,7 @@ class Ledger:
             connection, self._connection = self._connection, None
             if connection is not None:
                 with suppress(sqlite3.Error):
-                    connection.close()
+                    self._closing()
 
     def go_on(self) -> None:
         """After a fork, on either side: connect again when next used."""
@@ -751,6 +754,15 @@ def _begin(database: sqlite3.Connection, how: str) -> None:
     if database.in_transaction:  # left by an error that came while another one was dealt with
         database.execute("ROLLBACK")
     database.execute(how)
+
+
+def _close_connection(connection: sqlite3.Connection, owner: int | None) -> None:
+    """Close the connection of a ledger that is closed, or dropped unclosed: nobody is left then who could.
+
+    One to a file that another process opened is left alone, because its locks are that process's.
+    """
+    if owner is None or owner == os.getpid():
+        connection.close()
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

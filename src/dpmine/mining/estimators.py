@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
 from numbers import Integral, Real
 from pathlib import Path
@@ -81,12 +82,12 @@ class Estimator:
 
     # -- data -------------------------------------------------------------------------------------------------------
 
-    def _private(self, data: Any, y: Any, schema: SchemaLike) -> PrivateTable:
-        """The private table to learn from: as given, or opened for this one fit from a table in hand."""
+    def _private(self, data: Any, y: Any, schema: SchemaLike) -> AbstractContextManager[PrivateTable]:
+        """The private table to learn from: as given, or opened for this one fit from a table in hand and closed after it."""
         if isinstance(data, PrivateTable):
             if y is not None or schema is not None:
                 raise RequestError("A private table brings its class and schema along: call fit(private) alone.")
-            return data
+            return nullcontext(data)
         facts = self._facts(schema)
         target = facts.require_class()
         if self._is_a_clone:

@@ -47,7 +47,10 @@ class ReleaseEstimator(Estimator):
 
     def fit(self, X: Any, y: Any = None, *, schema: SchemaLike = None, progress: bool | None = None) -> Self:
         """Learn what to release from a private table, or from rows in hand: fit(private) or fit(X, y, schema=...)."""
-        private = self._private(X, y, schema)
+        with self._private(X, y, schema) as private:
+            return self._learn(private, progress)
+
+    def _learn(self, private: PrivateTable, progress: bool | None) -> Self:
         plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
         before = private.remaining().units
         guarded = private.with_room_for(Epsilon(plan.cost.units // plan.rows_per_unit))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpmine.cuts import CutValue
 from dpmine.errors import DpmineError, RequestError
-from dpmine.frames import open_source
+from dpmine.frames import reading
 from dpmine.release.released import Columns, plain_values
 from dpmine.release.sheet import FORMAT, FORMAT_VERSION
 from dpmine.schema import Numeric, Schema, Single
@@ -51,7 +51,8 @@ class Generaliser:
     def transform(self, X: Any) -> Columns:
         """Rows (a file, a frame, or a dict of columns) with generalised values; the class, where it is there, as it is."""
         target = self.schema.require_class()
-        names = [*self.values, target] if target in open_source(X).columns else list(self.values)
+        with reading(X) as source:
+            names = [*self.values, target] if target in source.columns else list(self.values)
         codes, _ = encode_rows(X, self.schema, names)
         columns = {name: self._generalised(name)[column].tolist() for name, column in codes.items() if name in self.values}
         if target in codes:

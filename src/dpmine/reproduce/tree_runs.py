@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.frames import open_source
+from dpmine.frames import reading
 from dpmine.public_random import public_generator
 from dpmine.reproduce.harness import stable_seed
 from dpmine.schema import Schema
@@ -34,7 +34,8 @@ class Sample:
 
 
 def encoded(table: Any, schema: Schema) -> EncodedTable:
-    return encode(open_source(table), schema)
+    with reading(table) as source:
+        return encode(source, schema)
 
 
 def part_of_table(table: EncodedTable, places: NDArray[np.intp], schema: Schema | None = None) -> EncodedTable:

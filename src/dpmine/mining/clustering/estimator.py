@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -54,7 +55,10 @@ class ClusterEstimator(Model):
 
     def fit(self, X: Any, y: Any = None, *, schema: SchemaLike = None, progress: bool | None = None) -> Self:
         """Find clusters in a private table, or in rows in hand: fit(private) or fit(X, schema=...). `y` is not used."""
-        private = self._private(X, None, schema)
+        with self._private(X, None, schema) as private:
+            return self._learn(private, progress)
+
+    def _learn(self, private: PrivateTable, progress: bool | None) -> Self:
         plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
         space = self.space(private.schema)
         warn_of_units(space, self.scaling)
@@ -68,12 +72,12 @@ class ClusterEstimator(Model):
         self.charged_ = Epsilon(before - private.remaining().units)
         return self
 
-    def _private(self, data: Any, y: Any, schema: SchemaLike) -> PrivateTable:
+    def _private(self, data: Any, y: Any, schema: SchemaLike) -> AbstractContextManager[PrivateTable]:
         """As for classifiers, but without a class."""
         if isinstance(data, PrivateTable):
             if schema is not None:
                 raise RequestError("A private table brings its schema along: call fit(private) alone.")
-            return data
+            return nullcontext(data)
         facts = self._facts(schema)
         space = self.space(facts)
         only = replace(facts, attributes=space.attributes, class_attribute=None)  # other columns are not even read

@@ -51,7 +51,10 @@ class TreeEstimator(Model):
 
         `progress=True` shows a bar, `False` none; by default it appears on a terminal when a fit takes long.
         """
-        private = self._private(X, y, schema)
+        with self._private(X, y, schema) as private:
+            return self._learn(private, y, progress)
+
+    def _learn(self, private: PrivateTable, y: Any, progress: bool | None) -> Self:
         plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
         before = private.remaining().units
         guarded = private.with_room_for(Epsilon(plan.cost.units // plan.rows_per_unit))
