@@ -182,6 +182,8 @@ REFUSED: dict[str, Ask] = {
     "an unknown category": lambda table: table.where("ward == attic").count(epsilon=1),
     "categories in order": lambda table: table.where("ward < south").count(epsilon=1),
     "a bound that is no number": lambda table: table.where("age >= old").count(epsilon=1),
+    "a bound beyond all values": lambda table: table.where("age > 100").count(epsilon=1),
+    "a predicate that is never true": lambda table: table.where("false").count(epsilon=1),
     "text that is no predicate": lambda table: table.where("age >= 40 or").count(epsilon=1),
     "an item of no list": lambda table: table.where(col("ward").contains("flu")).count(epsilon=1),
     "cuts that fall": lambda table: table.histogram(col("age").bins(40, 30), epsilon=1),

@@ -95,7 +95,7 @@ def warn_of_units(space: Space, scaling: str) -> None:
         f"With scaling='none' distances hardly depend on {', '.join(map(repr, drowned))}: the range of {longest!r} is more "
         f"than {FAR_APART} times as long. Use scaling='bounds', which makes every attribute equally long.",
         DpmineWarning,
-        stacklevel=3,
+        stacklevel=4,  # whoever called fit
     )
 
 
