@@ -141,7 +141,7 @@ CLUSTERS: dict[str, tuple[Make, Schema]] = {
         lambda: dm.KMeans(2, epsilon=8, attributes=["age", "dose"], scaling="bounds", method="tree", seed=SEED),
         PERSONS,
     ),
-    "DPLloyd": (lambda: dm.DPLloyd(3, epsilon=8, iterations=3, seed=SEED), SCHEMA),
+    "DPLloyd": (lambda: dm.DPLloyd(3, epsilon=8, iterations=3, scaling="none", seed=SEED), SCHEMA),
     "DPLloyd spread, optimal": (
         lambda: dm.DPLloyd(
             2, 8, "auto", "spread", "optimal", attributes=["age", "dose"], scaling="bounds", rows=200, seed=SEED
