@@ -204,9 +204,9 @@ class DataSet:
         More than the cap may be granted, but a warning says that it can never be spent, unless the cap grows.
         """
         amount = Epsilon.parse(epsilon)
-        self._ledger.grant(analyst, amount.units)
         if (doubt := above_cap(self._ledger, analyst, amount)) is not None:
-            warnings.warn(doubt, DpmineWarning, stacklevel=2)
+            warnings.warn(doubt, DpmineWarning, stacklevel=2)  # first: where warnings are errors, nothing was granted
+        self._ledger.grant(analyst, amount.units)
         return self.private(analyst)
 
     def private(self, analyst: str) -> PrivateTable:
@@ -242,7 +242,7 @@ def above_cap(ledger: Ledger, analyst: str, amount: Epsilon) -> str | None:
     if amount.units <= cap.units or ledger.fact("renewal"):  # a cap that grows may reach it
         return None
     return (
-        f"{analyst!r} was granted epsilon {amount}, but the cap on what all analysts together may ever spend is {cap}: "
+        f"{analyst!r} is granted epsilon {amount}, but the cap on what all analysts together may ever spend is {cap}: "
         f"beyond it every question is refused. Grant at most {cap}."
     )
 

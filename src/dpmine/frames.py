@@ -142,6 +142,8 @@ class FileSource:
                 self._connection.execute(ROW_BY_ROW)
         except BaseException as error:
             self.close()
+            if _is_ctrl_c(error):
+                raise KeyboardInterrupt from None
             if not isinstance(error, duckdb.Error):
                 raise
             first_line = str(error).splitlines()[0][:200]
@@ -434,9 +436,18 @@ def _one_sentence(name: str | None) -> Iterator[None]:
 
     try:
         yield
-    except duckdb.Error:
+    except (duckdb.Error, RuntimeError) as error:
+        if _is_ctrl_c(error):
+            raise KeyboardInterrupt from None
+        if not isinstance(error, duckdb.Error):
+            raise
         where = "The table" if name is None else f"Column {name!r}"
         raise DataError(f"{where} holds a value that cannot be read, such as text that is not UTF-8.") from None
+
+
+def _is_ctrl_c(error: BaseException) -> bool:
+    """How DuckDB passes on an interruption: not as Python's own, which nobody catches by accident."""
+    return "interrupted" in str(error).lower() and (isinstance(error, RuntimeError) or "Interrupt" in type(error).__name__)
 
 
 def _state_of(files: list[Path]) -> list[tuple[int, int, int, int, int]]:

@@ -27,7 +27,7 @@ def grant(hospital: Hospital, amount: str, *more: str) -> list[object]:
 @pytest.mark.parametrize("amount", ["4.000000001", "5"])
 def test_a_grant_above_the_cap_is_warned_of(amount: str) -> None:
     sentence = (
-        f"'bob' was granted epsilon {amount}, but the cap on what all analysts together may ever spend is 4: "
+        f"'bob' is granted epsilon {amount}, but the cap on what all analysts together may ever spend is 4: "
         "beyond it every question is refused. Grant at most 4."
     )
     with dm.open(patients(20), schema=patients_schema(), ledger=None, cap=4) as data:
@@ -59,7 +59,7 @@ def test_the_command_line_warns_in_one_line_and_grants(hospital: Hospital) -> No
     result = run(*grant(hospital, "5"))
     assert result.exit_code == 0
     assert result.stderr.startswith(
-        "Warning: 'bob' was granted epsilon 5, but the cap on what all analysts together may ever spend is 4: "
+        "Warning: 'bob' is granted epsilon 5, but the cap on what all analysts together may ever spend is 4: "
     )
     assert result.stderr.count("\n") == 1
     assert result.stdout == "bob may spend epsilon 5 in all.\n"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from dpmine.checking import check_table
 from dpmine.drafting import draft
 from dpmine.engines.encoding import encode
 from dpmine.frames import FileSource, open_source
-from dpmine.schema import ItemList, Nominal, Schema, Unit
+from dpmine.schema import ItemList, Nominal, Numeric, Schema, Unit
 
 ROWS = 50
 SCHEMA = Schema("s", (Nominal("x", ("a", "b"), "a"), Nominal("y", ("a", "b"), "a")), ROWS)
@@ -151,3 +153,17 @@ def test_no_row_is_mixed_of_two_states_while_another_thread_replaces_the_file(en
         stop.set()
         thread.join()
     assert refused > 0  # else nothing was replaced while it was read, and this test showed nothing
+
+
+def test_ctrl_c_while_a_file_is_read_is_a_keyboard_interrupt(tmp_path: Path) -> None:
+    """DuckDB makes an error of it that a user's `except Exception` would swallow."""
+    path = tmp_path / "long.csv"
+    path.write_text("x,y\n" + "".join(f"{row % 97},word {row}\n" for row in range(400_000)))
+    schema = dm.Schema("long", (Numeric("x", Decimal(0), Decimal(100), Decimal(1), Decimal(0)),), 10**6)
+    for wait in (0.02, 0.1, 0.2, 0.3):
+        alarm = threading.Timer(wait, signal.raise_signal, (signal.SIGINT,))
+        alarm.start()
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (whenever it comes, that is what comes)
+            while True:
+                dm.open(path, schema=schema, ledger=None, cap=1).close()
+        alarm.join()

@@ -122,6 +122,22 @@ def test_a_query_that_no_cell_can_pay_for_is_refused_as_a_whole(ledger):
     assert ledger.account("ann").spent == 100
 
 
+def test_advice_to_persons_with_several_rows_is_what_they_could_ask(ledger):
+    """A question's epsilon is a row's: three rows cost three times as much."""
+    ledger.grant("dora", WHOLE)
+    with pytest.raises(BudgetError, match=r"needs epsilon 3 and 1 remains\. Ask with at most 0\.333333333, or"):
+        ledger.reserve(request(WHOLE, analyst="dora", rows_per_unit=3))
+    ledger.reserve(request(333_333_333, analyst="dora", rows_per_unit=3))
+    with pytest.raises(BudgetError, match=r"0\.000000001 remains\. Ask the data owner for more\."):
+        ledger.reserve(request(1, analyst="dora", rows_per_unit=3))
+
+
+def test_a_closed_ledger_says_so(ledger):
+    ledger.close()
+    with pytest.raises(LedgerError, match="was closed"):
+        ledger.reserve(request(7))
+
+
 def test_the_cap_of_the_data_set_binds_all_analysts_together(ledger):
     for analyst in ("ann", "bob", "cleo"):
         ledger.grant(analyst, WHOLE)

@@ -106,7 +106,7 @@ def test_a_query_beyond_the_allotment_is_refused_and_nothing_is_spent(private: d
     assert len(private.statement().spendings) == 1
 
 
-@pytest.mark.filterwarnings("ignore:'alice' was granted epsilon 1, but the cap:dpmine.DpmineWarning")
+@pytest.mark.filterwarnings("ignore:'alice' is granted epsilon 1, but the cap:dpmine.DpmineWarning")
 def test_a_query_beyond_the_cap_is_refused_and_nothing_is_spent(opened: Opener) -> None:
     private = opened(TABLE, SCHEMA, epsilon=1, cap="0.5")
     private.count(epsilon="0.4")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -69,6 +70,8 @@ def init(
             raise RequestError(f"The ledger {str(path)!r} exists already. Look at it with: dpmine budget show.")
         renewal = None if renew is None else Renewal.every(every, epsilon=renew)
         remembers = witness or named_witness()
+        if remembers is not None and not remembers.startswith("command:"):
+            remembers = str(Path(remembers).absolute())  # it will be named from other folders
         with closing(open_ledger(facts, path, cap=amount, renewal=renewal, witness=remembers)) as book:
             book.grant("owner", amount.units)
         if as_json:

@@ -61,8 +61,11 @@ def account_of(row: tuple[Any, ...]) -> Account:
     return Account(str(row[0]), int(row[1]), bool(row[2]), int(row[3]))
 
 
-def short_of_budget(account: Account, increase: int) -> BudgetError:
-    """Nothing was charged. How much is left of the data set's cap follows from what others asked, so that is not told."""
+def short_of_budget(account: Account, increase: int, rows_per_unit: int) -> BudgetError:
+    """Nothing was charged. How much is left of the data set's cap follows from what others asked, so that is not told.
+
+    A question's epsilon is a row's, and costs a person with several rows as many times more.
+    """
     needed, remaining = format_units(increase), format_units(account.remaining)
     if account.name == DATASET:
         needs = f"this query needs epsilon {needed} of the data set's cap over all analysts, which has less left"
@@ -70,6 +73,7 @@ def short_of_budget(account: Account, increase: int) -> BudgetError:
             f"Cannot answer: {needs}. Ask with less, or ask the data owner.", requested=needed, remaining=None
         )
     advice = "ask the data owner for more"
-    advice = advice.capitalize() if account.remaining == 0 else f"Ask with at most {remaining}, or {advice}"
+    affordable = account.remaining // rows_per_unit
+    advice = f"Ask with at most {format_units(affordable)}, or {advice}" if affordable else advice.capitalize()
     message = f"Cannot answer: this query needs epsilon {needed} and {remaining} remains. {advice}."
     return BudgetError(message, requested=needed, remaining=remaining)

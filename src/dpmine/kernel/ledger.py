@@ -111,8 +111,13 @@ class Ledger:
         self._untold: Head | None = None  # a head that could not be told
         self._telling = threading.RLock()  # always taken before the other one
         self._lock = threading.RLock()
+        self._closed = False
         self._connection: sqlite3.Connection | None = None
         self._check_witness_elsewhere()
+        if create and self.path is not None and not self.path.exists():
+            self._meet_witness(
+                os.urandom(16).hex()
+            )  # before any file is made, so that none is left behind
         try:
             self._connect(create)
             self._file = self._file_now()
@@ -132,6 +137,12 @@ class Ledger:
             own = {path.resolve() for path in (self.path, self._anchor.path)}
             if self._witness.path.resolve() in own:
                 raise RequestError("A witness is a file of its own, best on another disk: not the ledger or its anchor.")
+
+    def _meet_witness(self, name: str) -> None:
+        """For a ledger that is being made: a witness that cannot be reached is better found out now."""
+        if self._witness is not None:
+            self._witness.make()
+            self._witness.heads(name)
 
     def _connect(self, create: bool = False) -> sqlite3.Connection:
         if self.path is not None and not self.path.exists():
@@ -200,9 +211,7 @@ class Ledger:
         }
         if self._anchor is not None:
             self._anchor.make()
-        if self._witness is not None:
-            self._witness.make()
-            self._witness.heads(facts["id"])  # one that cannot be reached is better found out now
+        self._meet_witness(facts["id"])
         self._state = Replay()
         with self._transaction() as database:
             if not self._is_empty():
@@ -256,6 +265,7 @@ class Ledger:
         return rows[0][0] if rows and isinstance(rows[0][0], str) else ""
 
     def close(self) -> None:
+        self._closed = True
         try:
             forget_at_forks(self)
         finally:  # even from a stack that is used up
@@ -281,6 +291,8 @@ class Ledger:
     def _database(self) -> Iterator[sqlite3.Connection]:
         """This process's connection, for one thread at a time."""
         with self._lock, _as_ledger_error():
+            if self._closed:
+                raise LedgerError("This data set was closed. Open it again to ask more of it.")
             connection = self._connection or self._connect()
             if self._pid != os.getpid():
                 kind = "in memory" if self.path is None else "that was open during a fork outside Python"
@@ -551,7 +563,7 @@ class Ledger:
         for holder in (account, self._dataset_account(database)):
             increase, changes[holder.name] = self._add_to_odometer(database, holder.name, request)
             if increase > holder.allotment - holder.spent:
-                raise short_of_budget(holder, increase)
+                raise short_of_budget(holder, increase, request.rows_per_unit)
             database.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (increase, holder.name))
             costs[holder.name] = increase
         token = os.urandom(16).hex()
