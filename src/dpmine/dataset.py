@@ -161,7 +161,7 @@ def ledger_of(table: Any, schema: Schema, ledger: str | Path | Beside | None) ->
 
 
 def default_ledger(table: str | Path, schema: Schema) -> Path:
-    """Beside the data, named after the data set: renaming the data file does not reset the budget.
+    """Beside the data, named after the data set: neither another file name nor a link to it resets the budget.
 
     For a pattern such as lake/*/*.parquet that is the folder before its first part with a wildcard.
     """
@@ -169,7 +169,8 @@ def default_ledger(table: str | Path, schema: Schema) -> Path:
     if not path.exists():
         wild = [place for place, part in enumerate(path.parts) if has_magic(part)]
         path = Path(*path.parts[: wild[0] + 1]) if wild else path
-    return path.parent / f"{schema.name}.ledger.db"
+    folder = path.resolve().parent if path.exists() else path.parent.resolve()
+    return folder / f"{schema.name}.ledger.db"
 
 
 def noise_source(name: str) -> NoiseSource | None:

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import ClassVar
 
 from dpmine.errors import ExpressionError
 from dpmine.schema import ItemList, Nominal, Numeric, Schema, plain
@@ -22,6 +23,8 @@ MOST_PARTS = 1_000_000  # weights of a keyed-hash part are integers with at most
 
 class Predicate:
     """True or false for each row. Combine with &, | and ~."""
+
+    MOST_PARTS: ClassVar[int] = 2**19  # on the wire, written out: a list of all categories there can be
 
     def __and__(self, other: Predicate) -> Predicate:
         return And((*_parts_of(And, self), *_parts_of(And, _predicate(other))))

@@ -326,8 +326,10 @@ class FrameSource:
         import narwhals.stable.v2 as nw
 
         self._names: dict[str, Any]
+        self._stated: dict[str, str] = {}
         if isinstance(frame, dict):
             self.kind = "dict"
+            self._stated = {str(name): _stated_type(values) for name, values in frame.items() if hasattr(values, "dtype")}
             self._values = {str(name): _listed(values) for name, values in frame.items()}
             lengths = {len(values) for values in self._values.values()}
             if len(lengths) > 1:
@@ -351,6 +353,8 @@ class FrameSource:
         for name, values in (more or {}).items():
             self._values[name] = _listed(values)
             self._names[name] = None
+            if hasattr(values, "dtype"):
+                self._stated[name] = _stated_type(values)
             if len(self._values[name]) != self.rows:
                 raise DataError(f"The table has {self.rows} rows, but {name!r} has {len(self._values[name])} values.")
         self.columns = list(self._names)
@@ -364,11 +368,11 @@ class FrameSource:
     def type_name(self, name: str) -> str:
         """What the frame says; of an enumeration no members, which may have been made of the rows."""
         if name in self._values:
-            return "objects"
+            return self._stated.get(name, "objects")
         series = self._frame.get_column(self._names[name])
         if self.kind != "polars":
             native = series.to_native()
-            return str(native.type if self.kind == "pyarrow" else native.dtype)
+            return str(native.type) if self.kind == "pyarrow" else _stated_type(native)
         return type(series.dtype).__name__ if "Enum(" in str(series.dtype) else str(series.dtype)
 
     def holds_floats(self, name: str) -> bool:
@@ -443,6 +447,15 @@ def _one_sentence(name: str | None) -> Iterator[None]:
             raise
         where = "The table" if name is None else f"Column {name!r}"
         raise DataError(f"{where} holds a value that cannot be read, such as text that is not UTF-8.") from None
+
+
+def _stated_type(column: Any) -> str:
+    """What a column says of its type; of categories their own type, which decides how values read, and no members."""
+    dtype = column.dtype
+    inner = getattr(getattr(dtype, "categories", None), "dtype", None)
+    if inner is not None:
+        return f"{type(dtype).__name__} of {inner}"
+    return dtype.kind if isinstance(dtype, np.dtype) and dtype.kind in "US" else str(dtype)  # numpy's also say how long
 
 
 def _is_ctrl_c(error: BaseException) -> bool:

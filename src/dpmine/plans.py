@@ -75,6 +75,14 @@ class Recode(RowKey):
         return [(first, end, item) for (first, item), end in zip(self.runs, ends, strict=True)]
 
 
+FEW_RUNS = 64
+
+
+def is_small(key: RowKey) -> bool:
+    """Whether a key is short enough to be remembered by the thousand."""
+    return isinstance(key, Recode) and len(key.runs) <= FEW_RUNS
+
+
 @value("tested")
 class Tested(RowKey):
     """0 or 1 by a test."""

@@ -7,6 +7,7 @@ same cells and question (`age >= 40`, `age > 39`) resolve alike, so the second i
 from __future__ import annotations
 
 import bisect
+import hashlib
 import itertools
 from fractions import Fraction
 
@@ -85,6 +86,7 @@ from dpmine.plans import (
     VectorOfSums,
     Whole,
     count_leaves,
+    is_small,
 )
 from dpmine.queries import (
     LARGEST_CUT_SCORE,
@@ -131,7 +133,7 @@ from dpmine.queries import (
 )
 from dpmine.schema import MOST_ROWS, Nominal, Numeric, Schema, plain
 from dpmine.told_statistics import largest_value, sensitivity_of, told_attribute, value_range
-from dpmine.values import canonical
+from dpmine.values import canonical, tag_of
 
 CELLS_AT_ONCE = 256  # cells whose scores are held at a time
 LARGEST_STEPS = 2**30  # one row's value in steps; times fewer than 2^31 rows, every exact sum stays below 2^61
@@ -140,9 +142,13 @@ TOO_SMALL = "Epsilon is too small for this question: the noise would not fit 64 
 # -- resolving ---------------------------------------------------------------------------------------------------------
 
 
-def resolve(query: Query, schema: Schema) -> Plan:
+KnownKeys = dict[Key, RowKey]
+"""Small keys that were resolved under one schema: trees cut at the same places again and again."""
+
+
+def resolve(query: Query, schema: Schema, known_keys: KnownKeys | None = None) -> Plan:
     """Check a query against the public schema and bring it into canonical form. Looks at no row."""
-    resolver = _Resolver(schema, asked=True)
+    resolver = _Resolver(schema, known_keys, asked=True)
     _check_depth(len(query.view.steps))
     steps = tuple(resolver.step(step) for step in query.view.steps)
     rules = resolver.rules(query.rules, len(steps))
@@ -165,7 +171,7 @@ def resolve(query: Query, schema: Schema) -> Plan:
 
 def resolve_cells(steps: tuple[Step, ...], rules: Rules, schema: Schema) -> Cells:
     """Only the cells of a query, as many as you like, for engines that are asked on their own."""
-    resolver = _Resolver(schema, most_cells=MOST_ROWS)
+    resolver = _Resolver(schema, None, most_cells=MOST_ROWS)
     return Cells(tuple(resolver.step(step) for step in steps), resolver.rules(rules))
 
 
@@ -258,32 +264,46 @@ def _check_vector(question: VectorOfSums, units: int) -> None:
 class _Resolver:
     """Resolves the parts of one query; a key that occurs again is resolved once."""
 
-    def __init__(self, schema: Schema, *, asked: bool = False, most_cells: int = MOST_CELLS) -> None:
+    def __init__(
+        self, schema: Schema, known_keys: KnownKeys | None, *, asked: bool = False, most_cells: int = MOST_CELLS
+    ) -> None:
         self._schema = schema
+        self._known = {} if known_keys is None else known_keys
         self._asked = asked
         self._most_cells = most_cells
+        self._predicates = _Predicates(schema)
         self._keys: dict[Key, RowKey] = {}
+        self._same: dict[int, tuple[Key, RowKey]] = {}  # by identity: to compare large keys takes time
         self._cells = 1
 
     def key(self, key: Key) -> RowKey:
+        if id(key) not in self._same:
+            self._same[id(key)] = key, self._key(key)
+        return self._same[id(key)][1]
+
+    def _key(self, key: Key) -> RowKey:
         if key not in self._keys:
             if len(self._keys) >= MOST_KEYS:
                 raise RequestError(f"One query may use at most {MOST_KEYS} different keys.")
-            if isinstance(key, Test) and self._asked:
-                resolve_predicate(key.predicate, self._schema, asked=True)
-            known = self._schema.resolved_keys
-            found = known.get(key)
-            if found is None:
-                found = resolve_key(key, self._schema)
-                if len(known) >= MOST_KEYS:
-                    known.clear()
-                known[key] = found
-            self._keys[key] = found
+            self._keys[key] = self._known.get(key) or self._resolved(key)
         return self._keys[key]
+
+    def _resolved(self, key: Key) -> RowKey:
+        if isinstance(key, Test):
+            return Tested(self.predicate(key.predicate))
+        found = resolve_key(key, self._schema)
+        if is_small(found) and isinstance(key, (AttributeKey, Bins)):  # others may be small and yet hold many values
+            if len(self._known) >= MOST_KEYS:
+                self._known.clear()
+            self._known[key] = found
+        return found
+
+    def predicate(self, predicate: Predicate) -> RowTest:
+        return self._predicates.asked(predicate) if self._asked else self._predicates.resolve(predicate)
 
     def step(self, step: Step) -> RowStep:
         if isinstance(step, Where):
-            return Keep(resolve_predicate(step.predicate, self._schema, asked=self._asked))
+            return Keep(self.predicate(step.predicate))
         assert isinstance(step, Cell)
         key = self.key(step.key)
         if not 0 <= step.index < key.size:
@@ -297,9 +317,11 @@ class _Resolver:
         key = self.key(rules.key)
         if len(rules.children) != key.size:
             raise RequestError(f"A split by {rules.key.title!r} needs {key.size} children. Got {len(rules.children)}.")
-        self._cells += len(rules.children) - 1
+        self._cells += max(len(rules.children) - 1, 1)  # a key of one label makes no cell, but a level
         if self._cells > self._most_cells:  # a short request may name one part many times
-            raise RequestError(f"This query has too many cells; one query may have at most {self._most_cells}.")
+            raise RequestError(
+                f"This query has too many cells; one query may have at most {self._most_cells}, and as many splits."
+            )
         return Branch(key, tuple([self.rules(child, depth + 1) for child in rules.children]))
 
     def question(self, question: Question, leaves: int) -> RowQuestion:
@@ -502,72 +524,118 @@ def resolve_predicate(predicate: Predicate, schema: Schema, *, asked: bool = Fal
     """The codes that a predicate holds for.
 
     What users ask (`asked`) must be able to hold, part by part: a comparison that the public bounds and grid make false for
-    every row, `or`, `and` and `not` of which the same can be told, are refused, so that nobody pays for an empty view. What
-    is true for every row (`age <= 200` where 110 is the bound) only narrows nothing, and may be asked. Bins beyond the
-    bounds may be too: they say what they are, and an empty bin adds nothing to the price of the others.
+    every row, and an `or` and `and` of which the same can be told, are refused, so that nobody pays for an empty view. What
+    is true for every row (`age <= 200` where 110 is the bound, or its negation's negation) only narrows nothing, and may be
+    asked. Bins beyond the bounds may be too: they say what they are, and an empty bin adds nothing to the price of others.
     """
-    found = _resolve_predicate(predicate, schema, asked)
-    if asked and _never(found, schema):
-        raise ExpressionError(_why_never(predicate, schema))
-    return found
+    resolver = _Predicates(schema)
+    return resolver.asked(predicate) if asked else resolver.resolve(predicate)
 
 
-def _resolve_predicate(predicate: Predicate, schema: Schema, asked: bool) -> RowTest:
-    if isinstance(predicate, Compare):
-        return _compare(predicate, schema)
-    if isinstance(predicate, IsIn):
-        schema.single(predicate.attribute)
-        ranges: list[tuple[int, int]] = []
-        for equal in (Compare(predicate.attribute, "==", text) for text in predicate.values):
-            own = _compare(equal, schema).ranges
-            if asked and not own:
-                raise ExpressionError(_why_never(equal, schema))
-            ranges.extend(own)
-        return InCodes(predicate.attribute, _merge(ranges))
-    if isinstance(predicate, Contains):
-        attribute = list_attribute(schema, predicate.attribute)
-        return Holds(predicate.attribute, tuple(sorted({attribute.code(item) for item in predicate.items})))
-    if isinstance(predicate, Not):
-        part = resolve_predicate(predicate.part, schema, asked=asked)
-        if isinstance(part, InCodes):
-            return InCodes(part.attribute, _complement(part.ranges, schema.single(part.attribute).size))
-        return part.part if isinstance(part, Negation) else Negation(part)
-    assert isinstance(predicate, (And, Or))
-    cls = All if isinstance(predicate, And) else Any_
-    flat: dict[bytes, RowTest] = {}
-    for part in (resolve_predicate(part, schema, asked=asked) for part in predicate.parts):
-        for inner in part.parts if isinstance(part, cls) else (part,):
-            flat[canonical(inner)] = inner
-    return next(iter(flat.values())) if len(flat) == 1 else cls(tuple(flat[name] for name in sorted(flat)))
+class _Predicates:
+    """Resolves predicates; one that stands in many places is resolved, named and looked through once."""
 
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._found: dict[int, tuple[Predicate, RowTest]] = {}  # by identity, as everything here
+        self._names: dict[int, tuple[RowTest, bytes]] = {}
+        self._empty: dict[int, tuple[RowTest, bool]] = {}
 
-def _never(test: RowTest, schema: Schema) -> bool:
-    """Whether public facts alone make a test false for every row. May overlook it where parts read several attributes."""
-    if isinstance(test, InCodes):
-        return not test.ranges
-    if isinstance(test, Negation):
-        return _always(test.part, schema)
-    if isinstance(test, Any_):
-        return all(_never(part, schema) for part in test.parts)
-    if not isinstance(test, All):
-        return False
-    outside = {
-        name: [_complement(one, schema.single(name).size) for one in found] for name, found in _ranges_of(test).items()
-    }
-    return any(_never(part, schema) for part in test.parts) or any(_cover(schema, *one) for one in outside.items())
+    def resolve(self, predicate: Predicate) -> RowTest:
+        if id(predicate) not in self._found:
+            self._found[id(predicate)] = predicate, self._resolved(predicate)
+        return self._found[id(predicate)][1]
 
+    def _resolved(self, predicate: Predicate) -> RowTest:
+        schema = self._schema
+        if isinstance(predicate, Compare):
+            return _compare(predicate, schema)
+        if isinstance(predicate, IsIn):
+            schema.single(predicate.attribute)
+            equal = [_compare(Compare(predicate.attribute, "==", text), schema).ranges for text in predicate.values]
+            return InCodes(predicate.attribute, _merge([pair for ranges in equal for pair in ranges]))
+        if isinstance(predicate, Contains):
+            attribute = list_attribute(schema, predicate.attribute)
+            return Holds(predicate.attribute, tuple(sorted({attribute.code(item) for item in predicate.items})))
+        if isinstance(predicate, Not):
+            part = self.resolve(predicate.part)
+            if isinstance(part, InCodes):
+                return InCodes(part.attribute, _complement(part.ranges, schema.single(part.attribute).size))
+            return part.part if isinstance(part, Negation) else Negation(part)
+        assert isinstance(predicate, (And, Or))
+        cls = All if isinstance(predicate, And) else Any_
+        flat: dict[bytes, RowTest] = {}
+        for part in map(self.resolve, predicate.parts):
+            for inner in part.parts if isinstance(part, cls) else (part,):
+                flat[self._name(inner)] = inner
+        return next(iter(flat.values())) if len(flat) == 1 else cls(tuple(flat[name] for name in sorted(flat)))
 
-def _always(test: RowTest, schema: Schema) -> bool:
-    """Whether the public facts alone make a test true for every row."""
-    if isinstance(test, InCodes):
-        return _cover(schema, test.attribute, [test.ranges])
-    if isinstance(test, Negation):
-        return _never(test.part, schema)
-    if isinstance(test, All):
-        return all(_always(part, schema) for part in test.parts)
-    if not isinstance(test, Any_):
-        return isinstance(test, Holds) and not test.items
-    return any(_always(part, schema) for part in test.parts) or any(_cover(schema, *one) for one in _ranges_of(test).items())
+    def _name(self, test: RowTest) -> bytes:
+        """A name that two different tests do not share; parts are put in the order of their names."""
+        if id(test) not in self._names:
+            if isinstance(test, (All, Any_)):
+                form = tag_of(type(test)).encode() + b"".join(map(self._name, test.parts))
+            elif isinstance(test, Negation):
+                form = tag_of(type(test)).encode() + self._name(test.part)
+            else:
+                form = canonical(test)
+            self._names[id(test)] = test, hashlib.blake2b(form, digest_size=32).digest()
+        return self._names[id(test)][1]
+
+    def asked(self, predicate: Predicate) -> RowTest:
+        """Resolve what a user asks, or refuse it: the smallest part that can never hold is named."""
+        found = self.resolve(predicate)
+        parts: dict[int, Predicate] = {}
+        waiting = [predicate]
+        while waiting:
+            part = waiting.pop()
+            if id(part) not in parts:
+                parts[id(part)] = part
+                waiting += part.parts if isinstance(part, (And, Or)) else ()  # below a `not` an empty part empties nothing
+        for part in reversed(parts.values()):
+            if isinstance(part, IsIn):
+                for equal in (Compare(part.attribute, "==", text) for text in part.values):
+                    if not _compare(equal, self._schema).ranges:
+                        raise ExpressionError(_why_never(equal, self._schema))
+            if self.never(self.resolve(part)):
+                raise ExpressionError(_why_never(part, self._schema))
+        return found
+
+    def never(self, test: RowTest) -> bool:
+        """Whether public facts alone make a test false for every row. May overlook it across several attributes."""
+        if id(test) not in self._empty:
+            self._empty[id(test)] = test, self._never(test)
+        return self._empty[id(test)][1]
+
+    def _never(self, test: RowTest) -> bool:
+        schema = self._schema
+        if isinstance(test, InCodes):
+            return not test.ranges
+        if isinstance(test, Holds):
+            return len(test.items) > list_attribute(schema, test.attribute).at_most
+        if isinstance(test, Negation):
+            return self._always(test.part)
+        if isinstance(test, Any_):
+            return all(map(self.never, test.parts))
+        assert isinstance(test, All)
+        outside = {
+            name: [_complement(one, schema.single(name).size) for one in found] for name, found in _ranges_of(test).items()
+        }
+        return any(map(self.never, test.parts)) or any(_cover(schema, *one) for one in outside.items())
+
+    def _always(self, test: RowTest) -> bool:
+        """Whether the public facts alone make a test true for every row. What is negated is no negation itself."""
+        if isinstance(test, InCodes):
+            return _cover(self._schema, test.attribute, [test.ranges])
+        if isinstance(test, Holds):
+            return not test.items
+        if isinstance(test, Negation):
+            return self.never(test.part)
+        assert isinstance(test, (All, Any_))
+        if isinstance(test, All):
+            return all(map(self._always, test.parts))
+        covered = any(_cover(self._schema, *one) for one in _ranges_of(test).items())
+        return covered or any(map(self._always, test.parts))
 
 
 def _ranges_of(test: All | Any_) -> dict[str, list[tuple[tuple[int, int], ...]]]:

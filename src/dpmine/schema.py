@@ -293,11 +293,6 @@ class Schema:
         if self.class_attribute is not None and not isinstance(self._by_name.get(self.class_attribute), Nominal):
             raise SchemaError(f"The class {self.class_attribute!r} must be a nominal attribute of the schema.")
 
-    @cached_property
-    def resolved_keys(self) -> dict[Any, Any]:
-        """What `dpmine.resolution` found out about keys under this schema: the same ones are asked by again and again."""
-        return {}
-
     @property
     def rows_per_unit(self) -> int:
         """How many rows one protected unit may own: the stability of the source."""

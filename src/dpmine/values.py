@@ -109,6 +109,10 @@ def class_of(tag: str) -> type | None:
     return _classes.get(tag)
 
 
+def declared_classes() -> list[type]:
+    return list(_classes.values())
+
+
 def tag_of(kind: Any) -> str:
     tag = getattr(kind, "__json_tag__", None)
     if tag is None:

@@ -12,6 +12,7 @@ stays plain JSON: `dpmine.values`.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import types
@@ -21,13 +22,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from dpmine.epsilon import Epsilon
 from dpmine.errors import DpmineError, RequestError
-from dpmine.values import class_of, fields_of, tag_of, to_text
+from dpmine.values import class_of, declared_classes, fields_of, tag_of, to_text
 
 T = TypeVar("T")
 
 LONGEST_REQUEST = 4 * 1024 * 1024  # characters that an executor across a network reads from somebody it does not trust
 DEEPEST = 200  # values inside one another: a rule tree of 100 levels by keys that test predicates of 50
-MOST_PARTS = 2**25  # texts, numbers and values where every row is written out as often as it is named
+MOST_PARTS = 2**23  # texts, numbers and values where every row is written out as often as it is named
+MOST_CHECKED = 2**24  # of these in all rows whose values are looked through when they are made
 LETTERS_OF_A_PART = 8
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -109,17 +111,24 @@ def from_wire(text: str | bytes, kind: type[T], *, longest: int | None = None) -
     if not isinstance(rows, list) or not rows:
         raise RequestError("A request is a list of rows, each a value: [[tag, field, ...], ...].")
     known: list[_Read] = []
+    outermost: Any = kind
+    classes = _classes_within(outermost)
+    checked = 0
     try:
         for row in rows:
-            known.append(_Row(known).read(row))
+            found = _Row(known, classes).read(row)
+            known.append(found)
+            checked += found.parts if hasattr(found.value, "__post_init__") else 1
+            if checked > MOST_CHECKED:
+                raise RequestError(f"The request has more than {MOST_CHECKED} parts in all its rows.")
     except DpmineError:
         raise
     except (TypeError, ValueError, RecursionError) as error:
         raise RequestError(f"This is not a valid {kind.__name__}: {error}.") from None
-    found = known[-1].value
-    if not isinstance(found, kind):
+    item = known[-1].value
+    if not isinstance(item, kind):
         raise RequestError(f"The last row must be a {kind.__name__}.")
-    return found
+    return item
 
 
 def _no_float(text: str) -> Any:
@@ -129,8 +138,9 @@ def _no_float(text: str) -> Any:
 class _Row:
     """Reads one row; counts how high and how large its value is on the way."""
 
-    def __init__(self, known: list[_Read]) -> None:
+    def __init__(self, known: list[_Read], classes: frozenset[type]) -> None:
         self._known = known
+        self._classes = classes
         self._height = 0
         self._parts = 1
 
@@ -139,7 +149,7 @@ class _Row:
             raise RequestError("A row is a list that begins with a tag.")
         tag = row[0]
         cls = class_of(tag)
-        if cls is None:
+        if cls is None or cls not in self._classes:
             raise RequestError(f"There is no value {tag[:40]!r}.")
         readers = _readers(cls)
         if len(row) != 1 + len(readers):
@@ -148,8 +158,9 @@ class _Row:
         height = self._height + 1
         if height > DEEPEST:
             raise RequestError(f"The request is nested deeper than {DEEPEST} values.")
-        if self._parts > MOST_PARTS:
-            raise RequestError(f"The request has more than {MOST_PARTS} parts when it is written out.")
+        most = getattr(cls, "MOST_PARTS", MOST_PARTS)
+        if self._parts > most:
+            raise RequestError(f"{tag} has more than {most} parts when it is written out.")
         return _Read(cls(**fields), height, self._parts)
 
     def number(self, field: Any, where: str) -> int:
@@ -195,6 +206,22 @@ class _Row:
 
 Reader = Callable[[_Row, Any, str], Any]
 _PLAIN: dict[Any, Reader] = {int: _Row.number, str: _Row.text, bool: _Row.truth, Epsilon: _Row.epsilon}
+
+
+@functools.cache
+def _classes_within(kind: type) -> frozenset[type]:
+    """The value classes that a value of that class may hold, itself included: nothing else is ever made."""
+    found: set[type] = set()
+    waiting: list[Any] = [kind]
+    while waiting:
+        hint = waiting.pop()
+        if not isinstance(hint, type) or hint in _SCALARS:
+            waiting += typing.get_args(hint)
+        elif hint not in found:
+            found.add(hint)
+            waiting += [cls for cls in declared_classes() if issubclass(cls, hint)]
+            waiting += fields_of(hint).values() if dataclasses.is_dataclass(hint) else ()
+    return frozenset(found)
 
 
 @functools.cache

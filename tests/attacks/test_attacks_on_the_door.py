@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
+import json
 import os
 import sys
+import time
+import traceback
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -27,6 +31,7 @@ from dpmine.queries import (
     MOST_COPIES,
     MOST_KEYS,
     MOST_STEPS,
+    Answer,
     Cell,
     Count,
     Histogram,
@@ -317,18 +322,126 @@ def test_a_choice_among_too_many_labels_is_refused_before_it_is_charged(private:
 
 
 def test_an_analyst_who_asked_nothing_sees_no_number_that_others_adaptive_questions_decided() -> None:
-    """Of what others spent only one bit shows: whether this very question still fits the cap."""
+    """Of what others spent only one thing shows: whether a question that one could pay still fits the cap."""
 
     def seen(spent_by_others: str) -> list[str]:
         with dm.open(columns(), schema=SCHEMA, cap=10) as data:
             bob = data.grant("bob", epsilon=10)
-            data.grant("alice", epsilon=10).count(epsilon=spent_by_others)
+            others = data.grant("alice", epsilon=10)
+            others.partition("ill")["yes"].count(epsilon=spent_by_others)  # which part is for the others' answers to say
+            others.where("age >= 3").count(epsilon="1.5")
             preview = bob.count(epsilon=2, dry_run=True)
             with pytest.raises(dm.BudgetError) as refused:
-                bob.count(epsilon=9)
+                bob.partition("ill")["no"].count(epsilon=9)
             with pytest.raises(dm.BudgetError) as room:
                 dm.TreeClassifier(epsilon=9).fit(bob)
             told = [preview, refused.value, refused.value.remaining, room.value, room.value.remaining, bob.statement()]
             return [repr(preview), *map(str, told)]
 
-    assert seen("1.25") == seen("7.5")
+    assert seen("1.25") == seen("5.5")
+
+
+def test_whoever_may_spend_no_more_than_the_cap_has_learns_nothing_of_how_much_is_left() -> None:
+    """Previews are free: asked again and again they told the cap's rest to the last unit, and others' part by part."""
+
+    def told(spent_by_others: str) -> list[bool]:
+        with dm.open(columns(), schema=SCHEMA, cap=4) as data:
+            bob = data.grant("bob", epsilon=1)
+            data.grant("alice", epsilon=3).partition("ill")["yes"].count(epsilon=spent_by_others)
+            asked = [f"{place / 4}" for place in range(1, 17)]
+            return [bob.count(epsilon=epsilon, dry_run=True).dataset_suffices for epsilon in asked]
+
+    assert told("0.25") == told("3")
+
+
+# -- short requests that cost much ---------------------------------------------------------------------------------------
+
+
+def sent(rows: list[Any]) -> bytes:
+    return json.dumps(rows).encode()
+
+
+def in_time(private: PrivateTable, text: bytes, seconds: float = 3) -> None:
+    """Refused or previewed, whichever, but at once; what was never charged is free to ask a thousand times."""
+    started = time.process_time()
+    with contextlib.suppress(dm.RequestError):
+        private._executor._kernel.preview(text, analyst="mallory")  # type: ignore[attr-defined]
+    assert time.process_time() - started < seconds
+
+
+def test_a_split_that_splits_nothing_counts_as_one(private: PrivateTable) -> None:
+    """Thousands of leaves below dozens of keys of one label: a log entry of 30 MB for twenty thousand letters."""
+    rows: list[Any] = [["leaf"], ["groups", "ill", [], "all"]]
+    for _ in range(70):
+        rows.append(["split", 1, [len(rows) - 1 if len(rows) > 2 else 0]])
+    rows += [["part", "z", [1] * 4096], ["split", len(rows), [len(rows) - 1] * 4096], ["count"], ["view", []]]
+    rows.append(["query", len(rows) - 1, len(rows) - 3, len(rows) - 2, ["0.000000001"]])
+    with pytest.raises(dm.RequestError, match="as many splits"):
+        private._executor._kernel.answer(sent(rows), analyst="mallory")  # type: ignore[attr-defined]
+    in_time(private, sent(rows))
+
+
+@pytest.mark.parametrize("depth", [16, 22, 40])
+@pytest.mark.parametrize("place", ["where", "test"])
+def test_a_predicate_that_names_its_parts_again_and_again_is_resolved_once(
+    private: PrivateTable, depth: int, place: str
+) -> None:
+    rows: list[Any] = [["compare", "age", ">=", "3"], ["compare", "fine", ">=", "7"]]
+    rows.append(["or", [0, 1]])
+    for level in range(depth):
+        rows.append(["or" if level % 2 else "and", [len(rows) - 1] * 2])
+    last = len(rows) - 1
+    if place == "where":
+        rows += [["where", last], ["view", [last + 1]], ["count"], ["leaf"], ["query", last + 2, last + 4, last + 3, ["1"]]]
+    else:
+        rows += [["test", last], ["histogram", [last + 1]], ["view", []], ["leaf"]]
+        rows.append(["query", last + 3, last + 4, last + 2, ["1"]])
+    in_time(private, sent(rows))
+
+
+def test_rows_that_nothing_names_cost_no_more_than_those_that_are_asked(private: PrivateTable) -> None:
+    rows: list[Any] = [["score-leaf", [1, 2]], ["bins", "age", ["3"]]]
+    for _ in range(14):
+        rows.append(["score-split", 1, [len(rows) - 1 if len(rows) > 2 else 0] * 2])
+    tree = len(rows) - 1
+    rows += [["predicted", [tree, tree], [f"no {place}", "yes"]] for place in range(3_000)]
+    rows += [["count"], ["view", []], ["leaf"]]
+    rows.append(["query", len(rows) - 2, len(rows) - 1, len(rows) - 3, ["1"]])
+    in_time(private, sent(rows), seconds=10)
+
+
+def test_what_the_door_remembers_of_questions_stays_small_and_out_of_reach(private: PrivateTable) -> None:
+    kernel = private._executor._kernel  # type: ignore[attr-defined]
+    for place in range(50):
+        many = Bins("fine", tuple(str(cut) for cut in range(place + 1, place + 200)))
+        private.histogram(many, epsilon="0.000001", dry_run=True)
+        private.histogram(Test(Compare("age", ">=", str(place))), epsilon="0.000001", dry_run=True)
+    assert len(kernel._known_keys) <= 1
+    reachable = [name for name, kept in vars(private.schema).items() if isinstance(kept, dict) and name != "_by_name"]
+    assert reachable == []
+
+
+@pytest.mark.parametrize(
+    "row", [["codes", 0, 0], ["recode", "a", [], 3], ["by-children", 0, []], ["counts", []], ["plan", 0]]
+)
+def test_only_what_stands_in_queries_is_read(private: PrivateTable, row: list[Any]) -> None:
+    with pytest.raises(dm.RequestError, match="There is no value"):
+        private._executor._kernel.preview(sent([["leaf"], row]), analyst="mallory")  # type: ignore[attr-defined]
+
+
+def test_a_draw_that_could_not_be_stored_is_in_no_frame_of_the_error() -> None:
+    """It may be drawn again, once: two draws for one price, for whoever reads tracebacks."""
+    with dm.open(columns(), schema=SCHEMA, ledger=None, cap=10) as data:
+        private = data.grant("mallory", epsilon=10)
+
+        def fail(name: str) -> None:
+            if name == "storing":
+                raise dm.LedgerError("The disk is full.")
+
+        data._ledger._checkpoint = fail
+        with pytest.raises(dm.LedgerError) as caught:
+            private.count(epsilon=1)
+        frames = [frame for frame, _ in traceback.walk_tb(caught.tb)]
+        kept = [item for frame in frames for item in frame.f_locals.values()]
+        assert not [item for item in kept if isinstance(item, Answer) or (isinstance(item, bytes) and b"answer" in item)]
+        assert caught.value.__context__ is None

@@ -143,3 +143,14 @@ def test_files_of_a_pattern_share_one_ledger(tmp_path: Path) -> None:
 
 def test_the_signature_says_where_the_ledger_lies() -> None:
     assert str(inspect.signature(dm.open).parameters["ledger"]).endswith("= BESIDE_THE_FILE")
+
+
+def test_a_link_to_the_file_finds_the_same_ledger(file: Path, tmp_path: Path) -> None:
+    """Else every link would be an unspent budget over the same rows."""
+    (tmp_path / "other").mkdir()
+    link = tmp_path / "other" / "mine.parquet"
+    link.symlink_to(file)
+    folder = tmp_path / "linked"
+    folder.symlink_to(tmp_path)
+    for path in (link, folder / file.name, folder / "*.parquet"):
+        assert default_ledger(path, SCHEMA) == file.resolve().parent / NAME

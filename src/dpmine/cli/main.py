@@ -43,13 +43,14 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def main(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_show_version, is_eager=True)
     ] = False,
     witness: Witness = None,
 ) -> None:
     """Differentially private data mining: one private door to a table."""
-    name_witness(witness)
+    context.call_on_close(name_witness(witness))
 
 
 @app.command()

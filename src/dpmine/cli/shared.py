@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -117,9 +117,10 @@ def ledger_path(table: Path, schema: Schema, ledger: Path | None) -> Path:
 _witness: ContextVar[str | None] = ContextVar("witness", default=None)
 
 
-def name_witness(witness: str | None) -> None:
-    """What `dpmine --witness ...`, or the environment, says for whatever command follows."""
-    _witness.set(witness or None)
+def name_witness(witness: str | None) -> Callable[[], None]:
+    """What `dpmine --witness ...`, or the environment, says for the command that follows; returns what forgets it again."""
+    before = _witness.set(witness or None)
+    return lambda: _witness.reset(before)
 
 
 def named_witness() -> str | None:

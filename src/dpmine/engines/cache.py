@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.forking import leave_before_forks
-from dpmine.plans import Branch, Cells, Recode, RowKey
+from dpmine.plans import Branch, Cells, Recode, RowKey, is_small
 from dpmine.values import canonical
 
 Integers = NDArray[np.int64]
@@ -127,6 +127,10 @@ def _name(kind: str, item: bytes, group: tuple[RowKey, ...], split_key: bytes) -
     return name + split_key if b'"hashed"' in name else name
 
 
-@functools.lru_cache(maxsize=4096)
 def _group_name(group: tuple[RowKey, ...]) -> bytes:
+    return _small_group_name(group) if all(map(is_small, group)) else canonical(group)
+
+
+@functools.lru_cache(maxsize=4096)
+def _small_group_name(group: tuple[RowKey, ...]) -> bytes:
     return canonical(group)

@@ -67,7 +67,7 @@ from dpmine.plans import (
     Whole,
 )
 from dpmine.queries import Answer, Preview, Query, Reply, phantoms, shares
-from dpmine.resolution import CELLS_AT_ONCE, resolve
+from dpmine.resolution import CELLS_AT_ONCE, KnownKeys, resolve
 from dpmine.schema import Schema
 from dpmine.told_statistics import exact_statistic, lattice_point
 from dpmine.values import canonical, from_text, value_hash
@@ -121,6 +121,7 @@ class Kernel:
         self.ledger = ledger
         self.version = version
         self._encoding = encoding
+        self._known_keys: KnownKeys = {}
         self._engine = engine
         self._entropy = entropy or Entropy()
         self._noise = noise or ExactNoise(self._entropy)
@@ -134,11 +135,20 @@ class Kernel:
         outcome = self.ledger.reserve(request)
         if not isinstance(outcome, Reservation):
             return _reply(outcome)
+        return self._computed_and_stored(plan, outcome)
+
+    def _computed_and_stored(self, plan: Plan, reservation: Reservation) -> Reply:
+        """A draw that could not be stored may be drawn again, so nobody may find it in an error's frames either."""
         answer, text = self._compute_behind_the_door(plan)
-        self._checkpoint("computed")
-        stored = self.ledger.store(outcome, text)
-        # Only what was stored is released. If it is what we have just written, it need not be read again.
-        return Reply(answer, Epsilon(stored.cost), stored.head) if stored.answer == text else _reply(stored)
+        try:
+            self._checkpoint("computed")
+            stored = self.ledger.store(reservation, text)
+            # Only what was stored is released. If it is what we have just written, it need not be read again.
+            return Reply(answer, Epsilon(stored.cost), stored.head) if stored.answer == text else _reply(stored)
+        except BaseException as error:
+            del answer, text
+            failure = _without_traces(error)
+        raise failure
 
     def preview(self, query: bytes, *, analyst: str) -> Preview:
         """What the query would cost and how far off it would be. Looks at no row and spends nothing."""
@@ -150,11 +160,12 @@ class Kernel:
     def _plan(self, query: bytes, analyst: str, key: str | None) -> tuple[Plan, Request]:
         """Read the query anew from its text: no object that a caller made is ever looked at again."""
         try:
-            plan = resolve(from_wire(query, Query), self.schema)
+            plan = resolve(from_wire(query, Query), self.schema, self._known_keys)
+            charge, name = charge_of(plan), value_hash(plan)
         except RecursionError:
             raise RequestError("There is too little stack left here for a question that is nested so deeply.") from None
         root = root_node(self.version, self.schema.fingerprint, self._encoding)
-        name = value_hash(plan) + "@" + root
+        name += "@" + root
         if key is not None and not (1 <= len(key) <= 200 and key.isprintable() and not key.startswith(PLAN_PREFIX)):
             raise RequestError(f"A request key has 1 to 200 printable characters and does not begin with {PLAN_PREFIX!r}.")
         request = Request(
@@ -162,7 +173,7 @@ class Kernel:
             key=key or PLAN_PREFIX + name,
             plan=name,
             root=root,
-            charge=charge_of(plan),
+            charge=charge,
             rows_per_unit=self.schema.rows_per_unit,
             what=describe(plan),
             drafted=self.schema.drafted,
@@ -171,6 +182,7 @@ class Kernel:
 
     def _compute_behind_the_door(self, plan: Plan) -> tuple[Answer, bytes]:
         """The answer and its text. What fails in here leaves no trace: exceptions and their frames hold exact numbers."""
+        answer = None
         failure: BaseException = AnswerError(NOT_ANSWERED)
         try:
             answer = self._compute(plan)
@@ -178,8 +190,8 @@ class Kernel:
         except Exception:
             pass
         except BaseException as interruption:  # Ctrl-C, say
-            interruption.__context__ = interruption.__cause__ = None
-            failure = interruption.with_traceback(None)
+            failure = _without_traces(interruption)
+        del answer
         raise failure  # out here, where nothing is remembered as its context
 
     def _compute(self, plan: Plan) -> Answer:
@@ -409,6 +421,12 @@ class _BlockScores:
         if name not in self._done:
             self._done[name] = compute()
         return self._done[name]
+
+
+def _without_traces(error: BaseException) -> BaseException:
+    """The error without the frames that it came through and what it came from."""
+    error.__context__ = error.__cause__ = None
+    return error.with_traceback(None)
 
 
 def _clipped(noisy_number: int) -> int:

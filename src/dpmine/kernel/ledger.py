@@ -115,9 +115,7 @@ class Ledger:
         self._connection: sqlite3.Connection | None = None
         self._check_witness_elsewhere()
         if create and self.path is not None and not self.path.exists():
-            self._meet_witness(
-                os.urandom(16).hex()
-            )  # before any file is made, so that none is left behind
+            self._meet_witness(os.urandom(16).hex())  # before any file is made, so that none is left behind
         try:
             self._connect(create)
             self._file = self._file_now()
@@ -396,13 +394,17 @@ class Ledger:
             if head.sequence <= self._witnessed:
                 return
             newest = self._known.head
-            for told in witness.tell(self._id, newest):
-                if not self._read("SELECT 1 FROM log WHERE sequence = ? AND digest = ?", (told.sequence, told.digest)):
-                    self._state = None  # whoever uses this ledger next asks the witness again, and learns the same
-                    raise LedgerTampered(
-                        f"The ledger's witness was told another row {told.sequence}: a copy of the ledger is used elsewhere."
-                    )
+            self._check_told(witness.news(self._id))  # before we tell: a stale copy must not spoil the true one's witness
+            self._check_told(witness.tell(self._id, newest))
             self._witnessed = newest.sequence
+
+    def _check_told(self, heads: list[Head]) -> None:
+        for told in heads:
+            if not self._read("SELECT 1 FROM log WHERE sequence = ? AND digest = ?", (told.sequence, told.digest)):
+                self._state = None  # whoever uses this ledger next asks the witness again, and learns the same
+                raise LedgerTampered(
+                    f"The ledger's witness was told another row {told.sequence}: a copy of the ledger is used elsewhere."
+                )
 
     def _catch_up(self) -> None:
         """Before a charge: what could not be told must be told first, or charges would pile up that nobody answers."""
@@ -558,12 +560,12 @@ class Ledger:
 
     def _charge(self, database: sqlite3.Connection, request: Request, account: Account) -> tuple[Reservation, Head]:
         """Under the lock: read both odometers, compute both increases, check both limits, write everything."""
-        costs = {}
+        costs: dict[str, int] = {}
         changes = {}
         for holder in (account, self._dataset_account(database)):
             increase, changes[holder.name] = self._add_to_odometer(database, holder.name, request)
             if increase > holder.allotment - holder.spent:
-                raise short_of_budget(holder, increase, request.rows_per_unit)
+                raise short_of_budget(holder, costs.get(request.analyst, increase), request.rows_per_unit)
             database.execute("UPDATE accounts SET spent = spent + ? WHERE name = ?", (increase, holder.name))
             costs[holder.name] = increase
         token = os.urandom(16).hex()
@@ -622,18 +624,24 @@ class Ledger:
     @_failing_closed
     def preview(self, request: Request) -> tuple[int, bool, bool]:
         """What the request would cost its analyst now, whether the data set's cap has room for it, and whether it is already
-        answered. Charges nothing."""
+        answered. Charges nothing.
+
+        How much the cap has left follows from what others asked: it is looked at only for what the analyst could pay.
+        """
         with self._snapshot() as database:
-            self._account_within(database, request.analyst)
+            account = self._account_within(database, request.analyst)
             known = self._known_request(database, request)
             if known is not None:
                 return 0, True, known[1].state == "ANSWERED"
+            cost = self._increase(database, account, request)
+            if cost > account.remaining:
+                return cost, True, False
             dataset = self._dataset_account(database)
-            cost, of_cap = (
-                add_charge(self._totals(database, name, request), request.root, request.charge) * request.rows_per_unit
-                for name in (request.analyst, DATASET)
-            )
-            return cost, of_cap <= dataset.allotment - dataset.spent, False
+            return cost, self._increase(database, dataset, request) <= dataset.allotment - dataset.spent, False
+
+    def _increase(self, database: sqlite3.Connection, account: Account, request: Request) -> int:
+        totals = self._totals(database, account.name, request)
+        return add_charge(totals, request.root, request.charge) * request.rows_per_unit
 
     @_failing_closed
     def store(self, reservation: Reservation, answer: bytes, *, patience: float = 60.0) -> Stored:

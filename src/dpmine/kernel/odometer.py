@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dpmine.errors import LedgerTampered, RequestError
-from dpmine.plans import Branch, Enter, Keep, Plan, RowKey, RowRules
+from dpmine.plans import Branch, Enter, Keep, Plan, RowKey, RowRules, is_small
 from dpmine.values import value_hash
 
 Totals = MutableMapping[str, int]
@@ -83,6 +83,12 @@ class Charge:
 def charge_of(plan: Plan) -> Charge:
     """The charge of a plan: each leaf cell's epsilon at the view that the leaf's path names."""
     nodes = [Charged(0, "view", "", 0)]
+    named: dict[int, str] = {}  # by identity: to compare large keys takes time
+
+    def name_of(key: RowKey) -> str:
+        if id(key) not in named:
+            named[id(key)] = _key_name(key)
+        return named[id(key)]
 
     def below(parent: int, kind: str, name: str) -> int:
         nodes.append(Charged(parent, kind, name, 0))
@@ -94,13 +100,13 @@ def charge_of(plan: Plan) -> Charge:
             here = below(here, "where", value_hash(step.test))
         else:
             assert isinstance(step, Enter)
-            here = below(below(here, "partition", _key_name(step.key)), "cell", str(step.index))
+            here = below(below(here, "partition", name_of(step.key)), "cell", str(step.index))
     units = iter(plan.units)
     waiting: list[tuple[int, RowRules | None]] = [(here, plan.cells.rules)]
     while waiting:
         here, rules = waiting.pop()
         if isinstance(rules, Branch):
-            partition = below(here, "partition", _key_name(rules.key))
+            partition = below(here, "partition", name_of(rules.key))
             cells = [(below(partition, "cell", str(index)), child) for index, child in enumerate(rules.children)]
             waiting += reversed(cells)  # leaves come in the order of their units
         else:
@@ -119,8 +125,12 @@ def _paid(nodes: list[Charged]) -> tuple[Charged, ...]:
     return tuple(nodes[place]._replace(parent=renumbered[nodes[place].parent]) for place in kept)
 
 
-@lru_cache(maxsize=4096)
 def _key_name(key: RowKey) -> str:
+    return _small_name(key) if is_small(key) else value_hash(key)
+
+
+@lru_cache(maxsize=4096)
+def _small_name(key: RowKey) -> str:
     """Large trees cut at the same places again and again."""
     return value_hash(key)
 

@@ -36,8 +36,12 @@ class Witness(Protocol):
         """The heads that it was told of a ledger: all, or only the newest."""
         ...
 
+    def news(self, ledger: str) -> list[Head]:
+        """What others told it about this ledger since it was last looked at, as far as it says so."""
+        ...
+
     def tell(self, ledger: str, head: Head) -> list[Head]:
-        """Make it remember a head; returns what others told it about this ledger meanwhile, as far as it says so."""
+        """Make it remember a head; returns that one and what others told it meanwhile, as far as it says so."""
         ...
 
 
@@ -79,19 +83,19 @@ class FileWitness:
         if not self.path.is_file():
             raise LedgerError(f"There is no witness {str(self.path)!r}. Name the one that the ledger was made with.")
         self._read = 0
-        return self._news(ledger)
+        return self.news(ledger)
 
     def tell(self, ledger: str, head: Head) -> list[Head]:
         try:
             append_line(self.path, f"{ledger} {head.sequence} {head.digest}\n".encode())
         except OSError:
             raise unreachable() from None
-        news = self._news(ledger)
+        news = self.news(ledger)
         if head not in news:
             raise LedgerTampered("The ledger's witness lost lines while it was in use.")
         return news
 
-    def _news(self, ledger: str) -> list[Head]:
+    def news(self, ledger: str) -> list[Head]:
         """What was written since we last looked: a copy of the ledger that is used elsewhere tells the same witness."""
         try:
             with open(self.path, "rb") as file:
@@ -134,6 +138,9 @@ class CommandWitness:
         if newest is None:
             raise unreachable()
         return [Head(int(newest[1]), newest[2].decode())]
+
+    def news(self, ledger: str) -> list[Head]:
+        return []  # it refuses another digest for a sequence when it is told
 
     def tell(self, ledger: str, head: Head) -> list[Head]:
         self._run("tell", ledger, str(head.sequence), head.digest)
