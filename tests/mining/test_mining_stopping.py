@@ -77,7 +77,7 @@ def test_no_tree_is_deeper_than_it_may_be(name: str, depth: int) -> None:
     model = fitted(EVERY[name](epsilon=HUGE, max_depth=depth, **options), table_of(schema, 100, 1), schema)
     depths = [tree.depth for tree in model.trees_.trees]
     assert max(depths) <= depth
-    if depth <= 2:
+    if depth <= 2 and name != "GreedyForest":  # whose parts of some fifty rows may all be better whole
         assert max(depths) == depth
 
 
