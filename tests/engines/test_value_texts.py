@@ -250,7 +250,7 @@ def logical_tables(draw: st.DrawFn) -> pa.Table:
 
 
 @given(logical_tables())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_every_kind_of_value_has_one_text_and_one_number_in_every_source(table: pa.Table) -> None:
     sources = {kind: open_source(made(table)) for kind, made in FRAMES.items()}
     with tempfile.TemporaryDirectory() as folder:
@@ -285,7 +285,7 @@ def codes_of(table: EncodedTable | DuckDBTable) -> list[list[int]]:
 
 
 @given(logical_tables())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_the_same_rows_have_the_same_codes_in_every_source_and_engine(table: pa.Table) -> None:
     names = tuple(name for name in KINDS if name not in WITHOUT_TYPE_IN_PARQUET)
     schema, plain = schema_for(table, names), schema_for(table, IN_PLACE)

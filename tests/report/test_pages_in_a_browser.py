@@ -209,7 +209,8 @@ def pictures() -> dict[str, str]:
     labels = strange.pop("label")
     tall = Schema("places", (_numeric("lat", 90), _numeric("lon", 360), _numeric("income", 90_000_000)), 1000)
     spots = {name: np.random.default_rng(4).integers(0, 90, 500).tolist() for name in ("lat", "lon", "income")}
-    clusters = dm.KMeans(30, epsilon=4, schema=tall, scaling="none").fit(spots)
+    with pytest.warns(dm.DpmineWarning, match="hardly depend on"):
+        clusters = dm.KMeans(30, epsilon=4, schema=tall, scaling="none").fit(spots)
     return {
         "tree.svg": plain.fit(rows, diagnosis).to_svg(max_depth=3),
         "odd-tree.svg": odd.fit(strange, labels).to_svg(title=f"Who? {LONG}", max_depth=3),
