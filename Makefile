@@ -13,8 +13,9 @@ BIN := .venv/bin
 demo: .venv/.installed
 	$(BIN)/dpmine demo
 
+# Whole files, so that what the tests of one share (golden values, small tables) is worked out by one process only.
 test: .venv/.installed
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/.installed
 	$(BIN)/ruff format --check .
@@ -34,7 +35,7 @@ check-pythons: .venv/.installed
 
 # The slow tests too: many more crashes, races and draws.
 check-all: lint .venv/.installed
-	DPMINE_EXPLORE=1 $(BIN)/python -m pytest -n 2 -m 'slow or not slow'
+	DPMINE_EXPLORE=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m 'slow or not slow'
 
 format: .venv/.installed
 	$(BIN)/ruff format .

@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Every estimator and its way with rows in hand, the ledger, the door, the import, the commands and the README's example.
 QUICK = (
-    "tests/surface/test_surface_closing.py",
-    "tests/surface/test_surface_import.py",
-    "tests/surface/test_surface_private_table.py",
+    "tests/owner/test_closing.py",
+    "tests/test_import.py",
+    "tests/tables/test_private_table.py",
     "tests/attacks",
     "tests/golden",
     "tests/ledger/test_ledger_accounts.py",

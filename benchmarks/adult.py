@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpmine.datasets import adult_schema
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.frames import open_source
+from dpmine.facts.sources import open_source
 from harness import data_folder
 
 CLASS = "income"

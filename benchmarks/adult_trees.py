@@ -35,7 +35,7 @@ from adult import CLASS
 from dpmine.datasets import adult as adult_rows
 from dpmine.datasets import adult_schema
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.frames import open_source
+from dpmine.facts.sources import open_source
 from dpmine.reproduce.tree_runs import part_of_table
 from harness import PEERS, arguments, data_folder, finish, peer_python, say, sized
 

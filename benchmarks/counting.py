@@ -26,9 +26,11 @@ import dpmine as dm
 from adult import CLASS, encoded
 from dpmine.datasets import blown_up
 from dpmine.engines.encoding import EncodedTable
-from dpmine.engines.memory import CHUNK, MemoryEngine
-from dpmine.queries import LEAF, Rules, split_leaf
-from dpmine.resolution import resolve_cells
+from dpmine.engines.memory import cell_ids
+from dpmine.engines.memory.rows import Rows
+from dpmine.engines.memory.sizes import CHUNK
+from dpmine.language.resolver import resolve_cells
+from dpmine.language.views import LEAF, Rules, split_leaf
 from harness import arguments, finish, interleaved, median, peer, say, sized
 
 BINS = 64
@@ -57,8 +59,8 @@ def measure(table: EncodedTable, names: Sequence[str]) -> dict[str, list[float]]
     """Seconds of what is timed for each part that is named."""
     attributes = [name for name in table.columns if name != CLASS]
     parents, rules = grown_tree(table, attributes)
-    engine = MemoryEngine(table, b"benchmark")
-    ids = engine.cell_ids(resolve_cells((), rules, table.schema)).ids
+    rows = Rows(table, b"benchmark")
+    ids = cell_ids(resolve_cells((), rules, table.schema), rows).ids
     assert ids is not None
 
     def fresh() -> dm.PrivateTable:
@@ -67,12 +69,12 @@ def measure(table: EncodedTable, names: Sequence[str]) -> dict[str, list[float]]
     waiting: dict[str, dm.PrivateTable] = {}
 
     def kernel() -> None:
-        waiting["private"].cells(rules).choose_cells(attributes, score="gini", epsilon=1)
+        waiting["private"].cells(rules).choose(attributes, score="gini", epsilon=1)
 
     def with_parents() -> None:
         table.cache.clear()
         waiting["private"] = fresh()
-        engine.cell_ids(resolve_cells((), parents, table.schema))
+        cell_ids(resolve_cells((), parents, table.schema), rows)
 
     def without_anything() -> None:
         table.cache.clear()
@@ -105,7 +107,7 @@ def grown_tree(table: EncodedTable, attributes: list[str]) -> tuple[Rules, Rules
     rules: Rules = LEAF
     parents = rules
     for level in range(DEPTH):
-        chosen = private.cells(rules).choose_cells(families, score="gini", epsilon=10)
+        chosen = private.cells(rules).choose(families, score="gini", epsilon=10)
         parents = rules
         for leaf in range(2**level - 1, -1, -1):
             rules = split_leaf(rules, leaf, chosen[leaf].key, 2)  # type: ignore[union-attr]

@@ -54,8 +54,8 @@ from numpy.typing import NDArray
 import dpmine as dm
 from dpmine.datasets import adult, points
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.engines.memory import CHUNK
-from dpmine.frames import open_source
+from dpmine.engines.memory.sizes import CHUNK
+from dpmine.facts.sources import open_source
 from dpmine.mining.clustering.synopsis import grid_sides, grid_starts
 from harness import PEERS, arguments, data_folder, finish, interleaved, median, peer, peer_python, say, sized
 
@@ -285,7 +285,7 @@ def speed_of_a_grid(rows: int) -> dict[str, Any]:
     data = mixture(rows, 2, 15, NARROW, 4001)
     model = dm.KMeans(data.k, "1", scaling=data.scaling)
     space = model.space(data.table.schema)
-    sides = grid_sides(space, data.k, rows, model.shares(data.table.schema, space).grid)
+    sides = grid_sides(space, data.k, rows, model.budget_for(data.table.schema).grid.epsilon)
     seconds = timed(data, bare=lambda: bare_bins(data.table, sides))
     ratio = seconds["fit"] / seconds["bare"]
     say(f"{rows:.0e} points, {sides} cells: fit {seconds['fit']:.3f} s, bare {seconds['bare']:.3f} s, {ratio:.2f}")

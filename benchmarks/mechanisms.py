@@ -1,8 +1,8 @@
 """Designed noise: expected error of `auto` beside plain Laplace noise, how long designs take, and whether simulation agrees.
 
 A count of rows lies in 0 to 200 and moves by 1 with a row; the mean of an age from 17 to 90 moves by up to 36.5, the
-largest age by up to 73. Priors are flat, narrow or wide (`PRIORS`). Designs come from `dpmine.designed.design`, which is
-what `private.count`, `mean` and `max` call for `mechanism=dm.prior(...)`.
+largest age by up to 73. Priors are flat, narrow or wide (`PRIORS`). Designs come from `dpmine.tables.designing.design`,
+which is what `private.count`, `mean` and `max` call for `design=dm.prior(...)`.
 
 Keys:
     loss[statistic][prior][epsilon][method]
@@ -76,21 +76,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpmine as dm
-from dpmine import designed
+from dpmine.base.epsilon import Epsilon, shares
+from dpmine.design import statistic_noise
+from dpmine.design.balls import best_ball
 from dpmine.design.caching import cached, forget
 from dpmine.design.candidates import LAPLACE, PRIOR_ALONE, pick
+from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.design.linear_programs import Optimum, bayesian_optimum, risk_averse_optimum
 from dpmine.design.setting import Setting
 from dpmine.design.staircase_costs import geometric_loss
-from dpmine.epsilon import Epsilon
-from dpmine.finite import FiniteMechanism
-from dpmine.intervals import BoxNoise
-from dpmine.kernel.entropy import Entropy
-from dpmine.kernel.finite_rows import drawn_output
-from dpmine.kernel.noise import ExactNoise
-from dpmine.kernel.staircase import box_staircase
-from dpmine.queries import shares
-from dpmine.told_statistics import sensitivity_of, told_attribute
+from dpmine.kernel.samplers.entropy import Entropy
+from dpmine.kernel.samplers.finite_rows import drawn_output
+from dpmine.kernel.samplers.laplace import ExactNoise
+from dpmine.kernel.samplers.staircase import box_staircase
+from dpmine.noise.boxes import BoxNoise
+from dpmine.questions.designed_statistic import attribute_of, sensitivity_of
+from dpmine.questions.vector_sums import lengths_of, value_grids
 from harness import arguments, finish, say, sized
 
 PARTS = ["losses", "simulated", "programs", "vector", "means"]
@@ -140,9 +141,11 @@ def stated(statistic: str, prior: str, loss: str = "absolute") -> dm.Prior:
     return dm.prior(PRIORS[statistic][prior], loss=loss, **bounds)
 
 
-def made(statistic: str, prior: str, epsilon: str, loss: str = "absolute") -> designed.Design:
+def made(statistic: str, prior: str, epsilon: str, loss: str = "absolute") -> statistic_noise.Design:
     amount = Epsilon.parse(epsilon)
-    return designed.design(SCHEMA, statistic, COLUMNS[statistic], epsilon=amount, mechanism=stated(statistic, prior, loss))
+    return statistic_noise.design(
+        SCHEMA, statistic, COLUMNS[statistic], epsilon=amount, mechanism=stated(statistic, prior, loss)
+    )
 
 
 # -- expected errors ---------------------------------------------------------------------------------------------------
@@ -178,11 +181,11 @@ def all_losses() -> dict[str, Any]:
 
 
 def setting_of(statistic: str, epsilon: str, noise: FiniteMechanism) -> Setting:
-    moves = sensitivity_of(statistic, told_attribute(statistic, COLUMNS[statistic], SCHEMA))
+    moves = sensitivity_of(statistic, attribute_of(statistic, COLUMNS[statistic], SCHEMA))
     return Setting(noise.inputs[0], noise.inputs[-1], Fraction(noise.step), moves, Epsilon.parse(epsilon))
 
 
-def compared(statistic: str, epsilon: str, design: designed.Design) -> dict[str, float]:
+def compared(statistic: str, epsilon: str, design: statistic_noise.Design) -> dict[str, float]:
     assert isinstance(design.noise, FiniteMechanism)
     setting = setting_of(statistic, epsilon, design.noise)
     found = {each.name: each.expected_loss for each in pick(setting, design.stated).all}
@@ -234,7 +237,7 @@ def laplace_losses(truths: NDArray[np.float64], setting: Setting, loss: str) -> 
     return np.asarray(each.sum(axis=0))
 
 
-def off_grid_ratio(epsilon: str, design: designed.Design) -> float:
+def off_grid_ratio(epsilon: str, design: statistic_noise.Design) -> float:
     """The ratio to clamped Laplace noise where the truth is spread evenly over the cell of each grid point."""
     noise = design.noise
     assert isinstance(noise, FiniteMechanism)
@@ -252,7 +255,7 @@ def off_grid_ratio(epsilon: str, design: designed.Design) -> float:
     return auto / laplace
 
 
-def ratio_if_flat(statistic: str, epsilon: str, design: designed.Design) -> float:
+def ratio_if_flat(statistic: str, epsilon: str, design: statistic_noise.Design) -> float:
     assert isinstance(design.noise, FiniteMechanism)
     setting = setting_of(statistic, epsilon, design.noise)
     flat = np.full(setting.points, 1 / setting.points)
@@ -278,11 +281,14 @@ def all_simulated() -> dict[str, Any]:
     }
     say(f"drawn over expected: {drawn}")
     seconds = {statistic: answer_seconds(statistic) for statistic in PRIORS}
-    plain, designed.pick = designed.pick, functools.lru_cache(designed.pick)  # the same choice, made once
+    plain, statistic_noise.pick = (
+        statistic_noise.pick,
+        functools.lru_cache(statistic_noise.pick),
+    )  # the same choice, made once
     try:
         answered = {statistic: through_the_door(statistic, "wide") for statistic in PRIORS}
     finally:
-        designed.pick = plain
+        statistic_noise.pick = plain
     say(f"answered over expected: {answered}")
     return {"simulated_over_expected": drawn | {"through_the_door": answered}, "answer_seconds": seconds}
 
@@ -295,7 +301,7 @@ def simulated(statistic: str, prior: str) -> list[float]:
     return over(np.array(errors), design.expected_loss)
 
 
-def truths_of(design: designed.Design, count: int) -> Iterator[Fraction]:
+def truths_of(design: statistic_noise.Design, count: int) -> Iterator[Fraction]:
     assert isinstance(design.noise, FiniteMechanism)
     places = np.random.default_rng(1).choice(len(design.noise.inputs), size=count, p=design.probabilities)
     return (design.noise.inputs[int(place)] for place in places)
@@ -319,9 +325,9 @@ def answer(statistic: str, prior: str, truth: Fraction) -> Any:
     ages = [30] * int(truth) if statistic == "count" else [int(truth)]
     private = opened(np.array(ages, dtype=np.int64))
     if statistic == "count":
-        return private.count(epsilon=1, mechanism=stated(statistic, prior))
+        return private.count(epsilon=1, design=stated(statistic, prior))
     ask = private.mean if statistic == "mean" else private.max
-    return ask("age", epsilon=1, mechanism=stated(statistic, prior))
+    return ask("age", epsilon=1, design=stated(statistic, prior))
 
 
 def opened(ages: NDArray[np.int64]) -> dm.PrivateTable:
@@ -447,18 +453,18 @@ def all_vectors() -> dict[str, Any]:
         names = tuple(f"a{place}" for place in range(count))
         attributes = tuple(dm.Numeric(name, Decimal(0), Decimal(100), Decimal(1), Decimal(0)) for name in names)
         schema = dm.Schema("equal", attributes, 1000)
-        box = designed.vector_question(schema, "sum", names, epsilon=epsilon, ball="l-infinity")
-        lengths = box.lengths(schema)
+        lengths = lengths_of(value_grids(schema, names, centred=False), with_count=False)
+        _, inner = best_ball(lengths, epsilon, "l-infinity")
         paid = [Epsilon(share) for share in shares(epsilon.units, count)]
-        of_box = BoxNoise(lengths, box.inner, epsilon).mean_error() / lengths[0]
+        of_box = BoxNoise(lengths, inner, epsilon).mean_error() / lengths[0]
         of_l1 = float(np.mean([geometric_loss(lengths[0], share) for share in paid])) / lengths[0]
-        drawn = np.abs(np.array(box_staircase(entropy, lengths, box.inner, epsilon=epsilon.fraction, size=BOXES)))
+        drawn = np.abs(np.array(box_staircase(entropy, lengths, inner, epsilon=epsilon.fraction, size=BOXES)))
         other = np.abs(ExactNoise(entropy).discrete_laplace(lengths[0] / paid[0].fraction, BOXES * count))
         found[str(count)] = {
             "l-infinity": rounded(of_box),
             "l1": rounded(of_l1),
             "box_over_l1": rounded(of_box / of_l1),
-            "taken": designed.vector_question(schema, "sum", names, epsilon=epsilon, ball=None).ball,
+            "taken": best_ball(lengths, epsilon, None)[0],
             "box_simulated_over_expected": over(drawn.mean(axis=1) / lengths[0], of_box),
             "l1_simulated_over_expected": over(other / lengths[0], of_l1),
         }
@@ -479,27 +485,27 @@ def means_against_default(sizes: tuple[int, ...]) -> dict[str, Any]:
     errors: dict[str, dict[str, float]] = {}
     deviations: dict[str, dict[str, float]] = {}
     generator = np.random.default_rng(7)
-    plain, designed.pick = designed.pick, functools.lru_cache(designed.pick)
+    plain, statistic_noise.pick = statistic_noise.pick, functools.lru_cache(statistic_noise.pick)
     try:
         for rows in sizes:
             found: dict[str, list[float]] = {name: [] for name in methods}
             for _ in range(RUNS):
                 ages = np.clip(np.rint(generator.normal(39, 13, rows)), 17, 90).astype(np.int64)
                 for name, mechanism in methods.items():
-                    told = opened(ages).mean("age", epsilon=1, mechanism=mechanism)  # type: ignore[call-overload]
+                    told = opened(ages).mean("age", epsilon=1, design=mechanism)  # type: ignore[call-overload]
                     found[name].append(abs(float(told) - float(ages.mean())))
             errors[str(rows)] = {name: rounded(float(np.mean(each))) for name, each in found.items()}
             deviations[str(rows)] = {name: rounded(float(np.std(each)) / math.sqrt(RUNS)) for name, each in found.items()}
             say(f"means of {rows} rows: {errors[str(rows)]}")
         said = {name: said_rows(mechanism) for name, mechanism in methods.items() if mechanism is not None}
     finally:
-        designed.pick = plain
+        statistic_noise.pick = plain
     return {"means_against_default": errors, "deviation": deviations, "said_rows": said}
 
 
 def said_rows(mechanism: str | dm.Prior) -> str:
     """The number of rows in the answer's own words."""
-    why = designed.design(SCHEMA, "mean", "age", epsilon=Epsilon.parse("1"), mechanism=mechanism).why
+    why = statistic_noise.design(SCHEMA, "mean", "age", epsilon=Epsilon.parse("1"), mechanism=mechanism).why
     return why.rpartition("better from about ")[2].removesuffix(" rows on.")
 
 

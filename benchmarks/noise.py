@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpmine.kernel.entropy import Entropy
-from dpmine.kernel.noise import ExactNoise
+from dpmine.kernel.samplers.entropy import Entropy
+from dpmine.kernel.samplers.laplace import ExactNoise
 from harness import arguments, finish, interleaved, median, peer, say, sized
 
 SIZE = sized(100_000, rehearsal=300)
@@ -42,7 +42,7 @@ def ours(scale: Fraction):  # type: ignore[no-untyped-def]
 
 def opendp(scale: Fraction):  # type: ignore[no-untyped-def]
     peer("opendp")
-    from dpmine.kernel.opendp_noise import OpenDPNoise
+    from dpmine.kernel.samplers.opendp import OpenDPNoise
 
     source = OpenDPNoise()
     return lambda: source.discrete_laplace(scale, SIZE)

@@ -25,12 +25,14 @@ from typing import Any
 
 import duckdb
 
-from dpmine.engines.duckdb import DuckDBEngine, DuckDBTable
-from dpmine.expressions import AttributeKey, Bins, Group, Groups
-from dpmine.frames import FileSource
-from dpmine.queries import LEAF, Rules, Split
-from dpmine.resolution import resolve_cells, resolve_key
-from dpmine.schema import Schema
+from dpmine.engines.sql.duckdb import DuckDBFiles
+from dpmine.engines.sql.engine import SqlEngine
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import FileSource
+from dpmine.language.keys import AttributeKey, Bins, Group, Groups
+from dpmine.language.resolver import resolve_cells
+from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.views import LEAF, Rules, Split
 from harness import REHEARSAL, arguments, finish, interleaved, median, say, sized
 
 CACHE = Path(__file__).resolve().parent / "cache"
@@ -49,12 +51,12 @@ def main() -> None:
 
 
 def measure(path: Path, rows: int, names: Sequence[str]) -> dict[str, Any]:
-    table = DuckDBTable(schema(rows), FileSource(path, keep_in_files=True, memory_limit=MEMORY))
+    table = DuckDBFiles(schema(rows), FileSource(path, keep_in_files=True, memory_limit=MEMORY))
     cells = resolve_cells((), rules(), table.schema)
     target = resolve_key(AttributeKey("class"), table.schema)
     attributes = [attribute.name for attribute in table.schema.attributes if attribute.name != "class"]
     groups = [(target, resolve_key(AttributeKey(name), table.schema)) for name in attributes]
-    engine = DuckDBEngine(table, b"benchmark")
+    engine = SqlEngine(table, b"benchmark")
     query = handwritten(path)
     connection = duckdb.connect()
     connection.execute(f"SET memory_limit = '{MEMORY}'")

@@ -64,17 +64,18 @@ from numpy.typing import NDArray
 import dpmine as dm
 from adult import CLASS
 from dpmine.baselines import C45
-from dpmine.codes import smallest_type
-from dpmine.cuts import Cut, combinations, predictors
 from dpmine.datasets import adult as adult_rows
 from dpmine.datasets import adult_schema, diffgen_blow_up
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.engines.memory import CHUNK
-from dpmine.frames import open_source
+from dpmine.engines.memory.sizes import CHUNK
+from dpmine.facts.encoding import smallest_type
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
+from dpmine.models.cuts import Cut, combinations, predictors
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.reproduce.release_runs import majority_accuracy, tds_accuracy
 from dpmine.reproduce.tree_runs import Sample, fitted, part_of_table
-from dpmine.schema import Nominal, Schema
 from harness import ROOT, arguments, data_folder, finish, median, peer_python, say, sized
 
 EPSILONS = sized(("0.1", "0.25", "0.5", "1"), rehearsal=("0.5", "1"))

@@ -32,10 +32,12 @@ import dpmine as dm
 from adult import CLASS, encoded
 from dpmine.datasets import blown_up
 from dpmine.engines.encoding import EncodedTable
-from dpmine.engines.memory import CHUNK, CellIds, MemoryEngine
-from dpmine.queries import LEAF, Rules, Split
-from dpmine.resolution import resolve_cells
-from dpmine.tree_models import Node
+from dpmine.engines.memory import CellIds, cell_ids
+from dpmine.engines.memory.rows import Rows
+from dpmine.engines.memory.sizes import CHUNK
+from dpmine.language.resolver import resolve_cells
+from dpmine.language.views import LEAF, Rules, Split
+from dpmine.models.trees import Node
 from harness import arguments, finish, interleaved, median, peer, say, sized
 
 DEPTH = 5
@@ -99,8 +101,8 @@ def measure(table: EncodedTable, levels: Sequence[CellIds], names: Sequence[str]
 def level_ids(table: EncodedTable) -> list[CellIds]:
     """The cell of every row, and how many there are, at each level of a fitted tree, the leaves last."""
     tree = classifier().fit(fresh(table)).trees_.trees[0]
-    engine = MemoryEngine(table, b"benchmark")
-    deeper = [engine.cell_ids(resolve_cells((), cut(tree, depth), table.schema)) for depth in range(1, DEPTH + 1)]
+    rows = Rows(table, b"benchmark")
+    deeper = [cell_ids(resolve_cells((), cut(tree, depth), table.schema), rows) for depth in range(1, DEPTH + 1)]
     table.cache.clear()
     return [CellIds(np.zeros(table.rows, dtype=np.uint8), 1), *deeper]
 

@@ -1,16 +1,20 @@
-"""What all tests share: Hypothesis without deadlines, and the folder of public data sets where it is at hand."""
+"""What all tests share: Hypothesis without deadlines, tables that are closed again, public data sets where they are."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.executors import Opener, granted
 
-from dpmine import forking
-from dpmine.kernel.ledger import Ledger
+import dpmine as dm
+from dpmine.base import forking
+from dpmine.kernel.ledger.log import Log
 
 settings.register_profile(
     "dpmine",
@@ -29,8 +33,8 @@ def own_cache_of_designs(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["DPMINE_CACHE"] = str(tmp_path_factory.mktemp("designs"))
 
 
-def open_ledgers() -> set[Ledger]:
-    return {holder for holder in list(forking._open) if isinstance(holder, Ledger)}
+def open_ledgers() -> set[Log]:
+    return {holder for holder in list(forking._open) if isinstance(holder, Log)}
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +44,18 @@ def what_a_test_opens_it_closes() -> Iterator[None]:
     yield
     for ledger in open_ledgers() - before:
         ledger.close()
+
+
+@pytest.fixture(params=["local", "json"])
+def opened(request: pytest.FixtureRequest) -> Iterator[Opener]:
+    """Opens private tables of alice, next to the data and across a wire of JSON text; all are closed after the test."""
+    with ExitStack() as stack:
+
+        def open_private(table: Any, schema: Any, *, epsilon: Any = 1, cap: Any = None) -> dm.PrivateTable:
+            data = stack.enter_context(dm.open(table, schema=schema, cap=epsilon if cap is None else cap))
+            return granted(data, "alice", epsilon=epsilon, over=request.param)
+
+        yield open_private
 
 
 @pytest.fixture(scope="session")

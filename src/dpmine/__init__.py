@@ -1,10 +1,9 @@
-"""dpmine: differentially private data mining. `import dpmine as dm`."""
+"""dpmine: differentially private data mining. `import dpmine as dm`: what `dm.` shows is public, and nothing else is."""
 
+from dpmine import datasets
 from dpmine.audit import AuditResult, audit
-from dpmine.dataset import DataSet, open  # noqa: A004 (dm.open is the name users type)
-from dpmine.design.priors import Prior, prior
-from dpmine.epsilon import Epsilon
-from dpmine.errors import (
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import (
     AnswerError,
     BudgetError,
     DataError,
@@ -18,27 +17,33 @@ from dpmine.errors import (
     RequestInProgress,
     SchemaError,
 )
-from dpmine.expression_text import parse_key, parse_predicate
-from dpmine.expressions import col
-from dpmine.finite import FiniteMechanism
+from dpmine.budget.renewal import Renewal
+from dpmine.design.finite_mechanisms import FiniteMechanism
+from dpmine.design.priors import Prior, prior
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.language.columns import col
+from dpmine.language.parsing import parse_key, parse_predicate
+from dpmine.language.views import Leaf, Split
 from dpmine.mining.clustering.dplloyd import DPLloyd
 from dpmine.mining.clustering.kmeans import KMeans
 from dpmine.mining.forests import GreedyForest, RandomForest
-from dpmine.mining.saving import load
+from dpmine.mining.loading import load
 from dpmine.mining.selection import select_model
 from dpmine.mining.trees.classifier import TreeClassifier
 from dpmine.mining.trees.diffp_c45 import DiffPC45
 from dpmine.mining.trees.diffp_id3 import DiffPID3
 from dpmine.mining.trees.sulq_id3 import SulqID3
-from dpmine.queries import Leaf, Split, Stay, Subsets, Thresholds, one_versus_rest
+from dpmine.owner import DataSet, open  # noqa: A004 (dm.open is the name users type)
+from dpmine.questions.splits import Stay, Subsets, Thresholds, one_versus_rest
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.diffgen import DiffGen
 from dpmine.release.generaliser import Generaliser
 from dpmine.release.tree_release import TreeRelease
-from dpmine.renewal import Renewal
-from dpmine.results import DesignedAnswer
-from dpmine.schema import ItemList, Nominal, Numeric, Schema
-from dpmine.tables import PrivateTable
+from dpmine.results.designed_statistic import DesignedAnswer
+from dpmine.tables.private_table import PrivateTable
 
 __version__ = "0.1.0"
 
@@ -86,6 +91,7 @@ __all__ = [
     "TreeRelease",
     "audit",
     "col",
+    "datasets",
     "load",
     "one_versus_rest",
     "open",
@@ -94,3 +100,8 @@ __all__ = [
     "prior",
     "select_model",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names, without the packages that they come from."""
+    return [*__all__, "__version__"]

@@ -20,31 +20,26 @@ import numpy as np
 import pytest
 
 import dpmine as dm
+from dpmine.base.epsilon import Epsilon
 from dpmine.engines.encoding import encode
-from dpmine.engines.memory import MemoryEngine
-from dpmine.epsilon import Epsilon
-from dpmine.expressions import AttributeKey, Bins, Compare, Groups, Part, Test
-from dpmine.frames import open_source
-from dpmine.queries import (
-    LEAF,
-    MOST_CELLS,
-    MOST_COPIES,
-    MOST_KEYS,
-    MOST_STEPS,
-    Answer,
-    Cell,
-    Count,
-    Histogram,
-    Multiway,
-    Query,
-    Rules,
-    Split,
-    View,
-    Where,
-)
-from dpmine.resolution import resolve_cells
-from dpmine.schema import Nominal, Numeric, Schema
-from dpmine.tables import PrivateTable
+from dpmine.engines.memory.cells import cell_ids
+from dpmine.engines.memory.rows import Rows
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
+from dpmine.language.answers import Answer
+from dpmine.language.keys import AttributeKey, Bins, Groups, Part, Test
+from dpmine.language.predicates import Compare
+from dpmine.language.queries import Query
+from dpmine.language.resolver import MOST_CELLS, MOST_KEYS, MOST_STEPS, resolve_cells
+from dpmine.language.views import LEAF, Cell, Rules, Split, View, Where
+from dpmine.questions.choices import MOST_COPIES
+from dpmine.questions.choose_label import ChooseLabel
+from dpmine.questions.choose_split import ChooseSplit
+from dpmine.questions.histogram import Histogram
+from dpmine.questions.splits import Multiway
+from dpmine.tables.private_table import PrivateTable
 
 SCHEMA = Schema(
     "attacked",
@@ -86,7 +81,7 @@ def test_a_row_is_in_the_one_cell_that_its_values_name_however_many_cells_there_
     """A cell number that wraps around in 8 or 16 bits would let one price buy the same rows again and again."""
     table = encode(open_source(columns()), SCHEMA)
     rules, leaves = split_last_child(children)
-    found = MemoryEngine(table, b"k" * 32).cell_ids(resolve_cells((), rules, SCHEMA))
+    found = cell_ids(resolve_cells((), rules, SCHEMA), Rows(table, b"k" * 32))
     start = 4096 - children + 1
     for fine, age, cell in zip(columns()["fine"], columns()["age"], np.asarray(found.ids).tolist(), strict=True):
         first = min(max(fine - start + 1, 0), children - 1)
@@ -104,7 +99,7 @@ def test_one_price_does_not_buy_the_same_rows_through_many_rule_trees(private: P
         rules = Split(first, (*(LEAF,) * 255, below))
         epsilons: list[Any] = [0] * (255 + cell + 2)
         epsilons[cell] = "0.01"
-        (answer,) = [count for count in private.cells(rules).count_cells(epsilon=epsilons) if count is not None]
+        (answer,) = [count for count in private.cells(rules).count(epsilon=epsilons) if count is not None]
         assert abs(answer.value) < 10_000
         spent = 10_000_000_000 - private.remaining().units
     assert spent == 10_000_000  # all of these are cells of one partition that hold different rows
@@ -113,7 +108,7 @@ def test_one_price_does_not_buy_the_same_rows_through_many_rule_trees(private: P
 def too_large() -> dict[str, Query]:
     one = (Epsilon.parse(1),)
 
-    def ask(rules: Rules = LEAF, question: Any = Count(), epsilon: tuple[Epsilon, ...] = one) -> Query:  # noqa: B008
+    def ask(rules: Rules = LEAF, question: Any = Histogram(()), epsilon: tuple[Epsilon, ...] = one) -> Query:  # noqa: B008
         return Query(View(), rules, question, epsilon)
 
     fine, age = AttributeKey("fine"), AttributeKey("age")
@@ -124,10 +119,10 @@ def too_large() -> dict[str, Query]:
         "many histogram keys": ask(question=Histogram((Groups("ill", ()),) * 70)),
         "many cells": ask(Split(Part("p", (1,) * (MOST_CELLS + 1)), (LEAF,) * (MOST_CELLS + 1))),
         "many epsilons": ask(Split(cells, (LEAF,) * 2_000), epsilon=tuple(Epsilon(10**9 + place) for place in range(2_000))),
-        "many families": ask(question=dm.tables.ChooseSplit((many_tests,), "gini", "exponential", "monotone")),
+        "many families": ask(question=ChooseSplit((many_tests,), "gini", "exponential", "monotone")),
         "many counts": ask(
             Split(Part("p", (1,) * 9_000), (LEAF,) * 9_000),
-            dm.tables.ChooseSplit(((Multiway(fine), Multiway(age)),), "gini", "exponential", "monotone"),
+            ChooseSplit(((Multiway(fine), Multiway(age)),), "gini", "exponential", "monotone"),
         ),
     }
 
@@ -150,7 +145,7 @@ def test_an_answer_of_millions_of_numbers_that_was_paid_can_be_read() -> None:
 def test_no_constant_makes_the_door_raise_anything_but_a_sentence(private: PrivateTable, text: str) -> None:
     for view in (View((Where(Compare("age", ">=", text)),)), View((Where(Compare("ill", "==", text)),))):
         with pytest.raises(dm.RequestError):
-            private._executor.answer(Query(view, LEAF, Count(), (Epsilon.parse(1),)))
+            private._executor.answer(Query(view, LEAF, Histogram(()), (Epsilon.parse(1),)))
     with pytest.raises(dm.RequestError):
         private.histogram(Bins("age", (text,)), epsilon=1)
     assert private.remaining() == Epsilon.parse(10)
@@ -217,7 +212,7 @@ def test_a_cache_is_usable_in_a_child_forked_while_a_thread_counts() -> None:
 
 
 def raw(view: View = View(), rules: Rules = LEAF, epsilon: tuple[Epsilon, ...] = (Epsilon(10**9),)) -> Query:  # noqa: B008
-    return Query(view, rules, Count(), epsilon)
+    return Query(view, rules, Histogram(()), epsilon)
 
 
 def test_no_cell_can_have_a_negative_epsilon(tmp_path: Path) -> None:
@@ -286,7 +281,7 @@ def test_a_query_as_deep_as_a_charge_may_be_goes_through_the_door(private: Priva
     rules: Rules = LEAF
     for place in range(MOST_STEPS):
         rules = Split(Part(f"level {place}", (1, 1)), (rules, LEAF))
-    counts = private.cells(rules).count_cells(epsilon=1)
+    counts = private.cells(rules).count(epsilon=1)
     assert len(counts) == MOST_STEPS + 1
     assert private.remaining() == Epsilon.parse(9)
 
@@ -312,7 +307,7 @@ def test_a_question_that_needs_more_stack_than_there_is_is_refused_in_a_sentence
 
 def test_a_choice_among_too_many_labels_is_refused_before_it_is_charged(private: PrivateTable) -> None:
     many = Bins("age", tuple(f"0.{place:07d}" for place in range(1, MOST_COPIES + 1)))
-    choice = dm.tables.ChooseLabel(many, "permute-and-flip", "monotone")
+    choice = ChooseLabel(many, "permute-and-flip", "monotone")
     with pytest.raises(dm.RequestError, match="at most 1000000 candidates"):
         private._executor.answer(Query(View(), LEAF, choice, (Epsilon.parse(1),)))
     assert private.remaining() == Epsilon.parse(10)
@@ -330,7 +325,7 @@ def test_an_analyst_who_asked_nothing_sees_no_number_that_others_adaptive_questi
             others = data.grant("alice", epsilon=10)
             others.partition("ill")["yes"].count(epsilon=spent_by_others)  # which part is for the others' answers to say
             others.where("age >= 3").count(epsilon="1.5")
-            preview = bob.count(epsilon=2, dry_run=True)
+            preview = bob.preview.count(epsilon=2)
             with pytest.raises(dm.BudgetError) as refused:
                 bob.partition("ill")["no"].count(epsilon=9)
             with pytest.raises(dm.BudgetError) as room:
@@ -349,7 +344,7 @@ def test_whoever_may_spend_no_more_than_the_cap_has_learns_nothing_of_how_much_i
             bob = data.grant("bob", epsilon=1)
             data.grant("alice", epsilon=3).partition("ill")["yes"].count(epsilon=spent_by_others)
             asked = [f"{place / 4}" for place in range(1, 17)]
-            return [bob.count(epsilon=epsilon, dry_run=True).dataset_suffices for epsilon in asked]
+            return [bob.preview.count(epsilon=epsilon).dataset_suffices for epsilon in asked]
 
     assert told("0.25") == told("3")
 
@@ -374,7 +369,7 @@ def test_a_split_that_splits_nothing_counts_as_one(private: PrivateTable) -> Non
     rows: list[Any] = [["leaf"], ["groups", "ill", [], "all"]]
     for _ in range(70):
         rows.append(["split", 1, [len(rows) - 1 if len(rows) > 2 else 0]])
-    rows += [["part", "z", [1] * 4096], ["split", len(rows), [len(rows) - 1] * 4096], ["count"], ["view", []]]
+    rows += [["part", "z", [1] * 4096], ["split", len(rows), [len(rows) - 1] * 4096], ["histogram", []], ["view", []]]
     rows.append(["query", len(rows) - 1, len(rows) - 3, len(rows) - 2, ["0.000000001"]])
     with pytest.raises(dm.RequestError, match="as many splits"):
         private._executor._kernel.answer(sent(rows), analyst="mallory")  # type: ignore[attr-defined]
@@ -392,7 +387,13 @@ def test_a_predicate_that_names_its_parts_again_and_again_is_resolved_once(
         rows.append(["or" if level % 2 else "and", [len(rows) - 1] * 2])
     last = len(rows) - 1
     if place == "where":
-        rows += [["where", last], ["view", [last + 1]], ["count"], ["leaf"], ["query", last + 2, last + 4, last + 3, ["1"]]]
+        rows += [
+            ["where", last],
+            ["view", [last + 1]],
+            ["histogram", []],
+            ["leaf"],
+            ["query", last + 2, last + 4, last + 3, ["1"]],
+        ]
     else:
         rows += [["test", last], ["histogram", [last + 1]], ["view", []], ["leaf"]]
         rows.append(["query", last + 3, last + 4, last + 2, ["1"]])
@@ -405,7 +406,7 @@ def test_rows_that_nothing_names_cost_no_more_than_those_that_are_asked(private:
         rows.append(["score-split", 1, [len(rows) - 1 if len(rows) > 2 else 0] * 2])
     tree = len(rows) - 1
     rows += [["predicted", [tree, tree], [f"no {place}", "yes"]] for place in range(3_000)]
-    rows += [["count"], ["view", []], ["leaf"]]
+    rows += [["histogram", []], ["view", []], ["leaf"]]
     rows.append(["query", len(rows) - 2, len(rows) - 1, len(rows) - 3, ["1"]])
     in_time(private, sent(rows), seconds=10)
 
@@ -414,8 +415,8 @@ def test_what_the_door_remembers_of_questions_stays_small_and_out_of_reach(priva
     kernel = private._executor._kernel  # type: ignore[attr-defined]
     for place in range(50):
         many = Bins("fine", tuple(str(cut) for cut in range(place + 1, place + 200)))
-        private.histogram(many, epsilon="0.000001", dry_run=True)
-        private.histogram(Test(Compare("age", ">=", str(place))), epsilon="0.000001", dry_run=True)
+        private.preview.histogram(many, epsilon="0.000001")
+        private.preview.histogram(Test(Compare("age", ">=", str(place))), epsilon="0.000001")
     assert len(kernel._known_keys) <= 1
     reachable = [name for name, kept in vars(private.schema).items() if isinstance(kept, dict) and name != "_by_name"]
     assert reachable == []
@@ -438,7 +439,7 @@ def test_a_draw_that_could_not_be_stored_is_in_no_frame_of_the_error() -> None:
             if name == "storing":
                 raise dm.LedgerError("The disk is full.")
 
-        data._ledger._checkpoint = fail
+        data._ledger._at_step = fail
         with pytest.raises(dm.LedgerError) as caught:
             private.count(epsilon=1)
         frames = [frame for frame, _ in traceback.walk_tb(caught.tb)]

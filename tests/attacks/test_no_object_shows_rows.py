@@ -6,7 +6,6 @@ import importlib
 import pkgutil
 import re
 import traceback
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,16 +16,26 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.reachable import reached_from
 
 import dpmine as dm
 import dpmine.engines
-from dpmine.engines.encoding import Lists, encode
-from dpmine.engines.memory import CellIds, MemoryEngine
-from dpmine.expressions import AttributeKey
-from dpmine.frames import FileSource, FrameSource, open_source
-from dpmine.queries import LEAF, Split
-from dpmine.resolution import resolve_cells, resolve_key
-from dpmine.schema import ItemList, Nominal, Numeric, Schema, Unit
+from dpmine.engines.encoding import encode
+from dpmine.engines.memory import CellIds, MemoryEngine, cell_ids
+from dpmine.engines.memory.keys import column_of
+from dpmine.engines.memory.rows import Rows
+from dpmine.facts.encoding import Lists
+from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.columns import ColumnInHand
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import FileSource, FrameSource, open_source
+from dpmine.language.keys import AttributeKey
+from dpmine.language.resolver import resolve_cells
+from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.views import LEAF, Split
 
 ROWS = 9973
 ILL = 4177
@@ -53,29 +62,6 @@ COLUMNS = {
 }
 DATA = (np.ndarray, dict, list, tuple, set, frozenset, str, bytes, bytearray, int, float)
 EXACT = re.compile(rf"\b({ROWS}|{ILL}|{ROWS - ILL})\b")
-
-
-def reached_from(thing: Any) -> Iterator[tuple[str, Any]]:
-    """Everything that can be reached by attributes, items, closures and bound methods, with the path to it."""
-    waiting, seen, kept = [("", thing)], set(), []
-    while waiting:
-        path, found = waiting.pop()
-        if id(found) in seen or isinstance(found, type) or type(found).__name__ == "module":
-            continue
-        seen.add(id(found))
-        kept.append(found)  # else another object may get its address
-        yield path, found
-        if isinstance(found, dict):
-            waiting += [(f"{path}[{str(key)[:20]}]", item) for key, item in found.items()]
-        elif isinstance(found, list | tuple | set | frozenset) and len(found) < 1000:
-            waiting += [(f"{path}[{place}]", item) for place, item in enumerate(found)]
-        waiting += [(f"{path}.{name}", item) for name, item in getattr(found, "__dict__", {}).items()]
-        slots = [name for cls in type(found).__mro__ for name in getattr(cls, "__slots__", ()) if isinstance(name, str)]
-        waiting += [(f"{path}.{name}", getattr(found, name)) for name in slots if hasattr(found, name)]
-        if getattr(found, "__self__", None) is not None:
-            waiting.append((f"{path}.__self__", found.__self__))
-        for place, cell in enumerate(getattr(found, "__closure__", None) or ()):
-            waiting.append((f"{path} closes over {place}", cell.cell_contents))
 
 
 def shown(thing: Any) -> list[str]:
@@ -130,11 +116,12 @@ def test_no_source_prints_what_it_reads(kind: str, tmp_path: Path) -> None:
 
 def test_what_the_memory_engine_makes_on_its_way_prints_nothing() -> None:
     table = encode(open_source(COLUMNS), SCHEMA)
-    engine = MemoryEngine(table, b"k" * 32)
+    rows = Rows(table, b"k" * 32)
     key = resolve_key(AttributeKey("ward"), SCHEMA)
-    ids = engine.cell_ids(resolve_cells((), Split(AttributeKey("ward"), (LEAF, LEAF, LEAF)), SCHEMA))
+    ids = cell_ids(resolve_cells((), Split(AttributeKey("ward"), (LEAF, LEAF, LEAF)), SCHEMA), rows)
     assert isinstance(ids, CellIds)
-    made = [table, table.persons, *table.lists.values(), table.cache, engine, ids, engine._column(key)]
+    column, engine = column_of(key, rows), MemoryEngine(table, rows.split_key)
+    made = [table, table.persons, *table.lists.values(), table.cache, rows, engine, ids, column]
     for thing in made:
         text = re.sub(r"0x[0-9a-f]+", "", repr(thing))
         assert "array(" not in text
@@ -143,12 +130,11 @@ def test_what_the_memory_engine_makes_on_its_way_prints_nothing() -> None:
 
 def test_no_class_of_an_engine_prints_its_fields() -> None:
     """Also the next one that somebody adds: what an engine holds is exact."""
-    for module in pkgutil.iter_modules(dpmine.engines.__path__, "dpmine.engines."):
+    for module in pkgutil.walk_packages(dpmine.engines.__path__, "dpmine.engines."):
         for name, kind in vars(importlib.import_module(module.name)).items():
             if isinstance(kind, type) and kind.__module__.startswith("dpmine.engines"):
                 assert kind.__repr__ is object.__repr__ or getattr(kind, "_is_protocol", False), name
-    assert FrameSource.__repr__ is object.__repr__
-    assert FileSource.__repr__ is object.__repr__
+    assert all(kind.__repr__ is object.__repr__ for kind in (FrameSource, FileSource, Lists, ColumnInHand))
 
 
 def test_an_error_behind_the_door_prints_nothing_even_with_the_locals_of_its_frames(monkeypatch: pytest.MonkeyPatch) -> None:

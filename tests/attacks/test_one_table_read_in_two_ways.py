@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpmine as dm
-from dpmine import value_texts
 from dpmine.engines import encoding
 from dpmine.engines.encoding import encode
-from dpmine.frames import open_source
-from dpmine.schema import Nominal, Schema
+from dpmine.facts import value_texts
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
 
 ROWS = 1000
 DAYS = [dt.date(2020, 1, 1)] * ROWS

@@ -13,7 +13,7 @@ from scipy import stats
 from dpmine.audit.bounds import choose_event, clopper_pearson, lower_bound, merged
 from dpmine.audit.fit import entropy_tail, fit_failure
 from dpmine.audit.laws import Buckets, by_group, exponential_law, independent, permute_and_flip_law
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
 
 
 @pytest.mark.parametrize("failure", [0.05, 1e-3, 1e-6, 1e-9])

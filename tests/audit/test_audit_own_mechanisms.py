@@ -11,7 +11,7 @@ import pytest
 
 import dpmine as dm
 from dpmine.audit import AuditResult, audit
-from dpmine.errors import EpsilonError, RequestError
+from dpmine.base.errors import EpsilonError, RequestError
 
 
 def laplace(scale: float, seed: int) -> Callable[[list[int]], float]:

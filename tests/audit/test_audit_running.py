@@ -11,12 +11,13 @@ import typer
 from typer.testing import CliRunner, Result
 
 from dpmine.audit import running, sampling
+from dpmine.audit.catalogue import all_pairs
 from dpmine.audit.mutants import MUTANTS, mutant_named
-from dpmine.audit.pairs import AuditPair, all_pairs
+from dpmine.audit.pairs import AuditPair
 from dpmine.audit.records import RoundFile
 from dpmine.audit.running import FULL, QUICK, run_audit
+from dpmine.base.errors import DataError, RequestError
 from dpmine.cli.audit import audit
-from dpmine.errors import DataError, RequestError
 
 APP = typer.Typer()
 APP.command()(audit)

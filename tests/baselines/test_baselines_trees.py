@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpmine.base.errors import RequestError
 from dpmine.baselines import C45, ID3, GreedyTree
 from dpmine.datasets import RandomTree, adult, adult_schema, patients, patients_schema, slide_records
-from dpmine.errors import RequestError
-from dpmine.expressions import AttributeKey, Bins, Group, Groups, Key
-from dpmine.queries import Subsets, Thresholds
-from dpmine.schema import Nominal, Numeric, Schema, TaxonomyNode
-from dpmine.tree_models import Node, encode_rows
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key
+from dpmine.models.trees import Node, encode_rows
+from dpmine.questions.splits import Subsets, Thresholds
 
 SLIDE = slide_records()
 SLIDE_SCHEMA = patients_schema(extended=False)

@@ -13,14 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpmine.base.errors import RequestError
 from dpmine.baselines import TDS
 from dpmine.baselines.greedy import Layout
 from dpmine.baselines.tds import SPECIALISATION_SCORES, LinkTree, Partition, information_gain
 from dpmine.datasets import adult, adult_schema
-from dpmine.errors import RequestError
-from dpmine.expressions import Bins, Group, Groups
-from dpmine.schema import ItemList, Nominal, Numeric, Schema, TaxonomyNode
-from dpmine.tree_models import lookup
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import Bins, Group, Groups
+from dpmine.models.trees import lookup
 
 # -- the running example -----------------------------------------------------------------------------------------------
 

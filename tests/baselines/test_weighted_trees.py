@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpmine.base.errors import RequestError
 from dpmine.baselines import C45, ID3, GreedyTree, greedy
-from dpmine.errors import RequestError
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.models.trees import Node
 from dpmine.postprocess.noisy_trees import CountedNode, prune_by_error
-from dpmine.schema import Nominal, Numeric, Schema
-from dpmine.tree_models import Node
 
 COLOURS, KINDS, CLASSES = ("red", "blue", "yellow", "green"), ("a", "b", "c"), ("no", "yes", "maybe")
 

@@ -22,7 +22,17 @@ from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory import CellIds
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-BENCHMARKS = ["adult_trees", "counting", "kmeans", "mechanisms", "noise", "outofcore", "release", "tree_speed"]
+BENCHMARKS = [
+    "adult_trees",
+    "counting",
+    "kmeans",
+    "ledger_opening",
+    "mechanisms",
+    "noise",
+    "outofcore",
+    "release",
+    "tree_speed",
+]
 SHARED = ["adult", "harness"]
 PEERS = {  # what runs in the environment .venv-peers, by the benchmark that starts it
     "peer_diffprivlib": "adult_trees",
@@ -201,6 +211,7 @@ PARTS = [
     ("outofcore", "handwritten", {"rows", "cells", "runs", "memory_limit", "peak_resident_gb", "seconds"}),
     ("tree_speed", "sklearn", {"depth", "attributes", "runs", "encode_adult_seconds", "seconds"}),
     ("mechanisms", "vector", {"vector"}),
+    ("ledger_opening", "verify", {"entries", "megabytes", "checkpoints", "seconds", "processor_seconds"}),
 ]
 
 

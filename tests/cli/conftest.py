@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cli_runner import Hospital
+from support.command_line import Hospital
 
 
 @pytest.fixture(scope="session")

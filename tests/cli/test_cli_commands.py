@@ -14,14 +14,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from cli_runner import RECORDS, Hospital, done, done_json, refused, run
+from support.command_line import RECORDS, Hospital, done, done_json, refused, run
 from typer.main import get_command
 
 import dpmine as dm
+from dpmine.base.wire_values import from_json
 from dpmine.cli.main import app
-from dpmine.schema import Schema
-from dpmine.tree_models import Trees
-from dpmine.values import from_json
+from dpmine.facts.schema import Schema
+from dpmine.models.trees import Trees
 
 WARDS = ["north", "south", "east", "west", "children", "intensive care"]
 

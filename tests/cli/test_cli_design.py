@@ -11,13 +11,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from cli_runner import done, done_json, refused
+from support.command_line import done, done_json, refused
 
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.wire_values import from_text
 from dpmine.cli.design import default_step
 from dpmine.design import caching, workbench
-from dpmine.epsilon import Epsilon
-from dpmine.finite import FiniteMechanism
-from dpmine.values import from_text
+from dpmine.design.finite_mechanisms import FiniteMechanism
+from dpmine.noise.finite_tables import FiniteTable
 
 TALK = ("design", "--range", -10, 10, "--sensitivity", 10, "--prior", "normal:0:3")
 NAMES = {
@@ -74,7 +75,7 @@ def test_the_json_holds_the_table_that_was_taken() -> None:
     errors = {each["mechanism"]: each["colluders_error"] for each in form["candidates"]}
     assert {name for name, error in errors.items() if error is None} == {"prior alone", "laplace, clamped"}
     assert errors["geometric"] == pytest.approx(0.8, abs=0.1)  # deviation of the mean: about 0.007
-    table = from_text(json.dumps(form["chosen"]["table"]), FiniteMechanism)
+    table = FiniteMechanism.of(from_text(json.dumps(form["chosen"]["table"]), FiniteTable))
     assert table.keeps(Epsilon.parse(1), Fraction(10))
     assert form["chosen"]["mechanism"] == "optimal"
 
@@ -112,7 +113,8 @@ def test_without_a_solver_all_but_the_optima_are_compared(monkeypatch: pytest.Mo
 
 
 def test_a_fine_grid_leaves_the_risk_averse_optimum_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workbench, "QUICK_POINTS", 20)
+    for module in ("dpmine.design.workbench", "dpmine.cli.design"):
+        monkeypatch.setattr(f"{module}.QUICK_POINTS", 20)
     shown = done(*TALK, "--epsilon", 1)
     assert not re.search("^risk-averse", shown, re.MULTILINE)
     assert "--by risk-averse" in shown

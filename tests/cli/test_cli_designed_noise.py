@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cli_runner import Hospital, done, done_json, refused
+from support.command_line import Hospital, done, done_json, refused
 
 
 def test_a_mean_under_a_prior_says_how_it_was_told_and_what_it_cost(hospital: Hospital) -> None:
@@ -23,9 +23,9 @@ def test_a_mean_under_a_prior_says_how_it_was_told_and_what_it_cost(hospital: Ho
 def test_every_mechanism_has_a_name_here(hospital: Hospital, what: str, mechanism: str) -> None:
     command = [*hospital.query(what), "--column", "age", "--epsilon", "0.1"]
     if mechanism == "geometric":
-        assert done_json(*command, "--mechanism", mechanism)["mechanism"].startswith(mechanism)
+        assert done_json(*command, "--design", mechanism)["mechanism"].startswith(mechanism)
         return
-    preview = done(*command, "--mechanism", mechanism, "--dry-run")
+    preview = done(*command, "--design", mechanism, "--dry-run")
     assert f"Mechanism: {mechanism}" in preview
     assert hospital.spent().get("alice", "0") == "0"
 
@@ -34,7 +34,7 @@ def test_counts_and_sums_take_bounds(hospital: Hospital) -> None:
     counted = done_json(*hospital.query("count"), "--epsilon", "0.2", "--low", 0, "--high", 5000)
     assert counted["mechanism"].startswith("geometric")
     assert 0 <= counted["value"] <= 5000
-    summed = done(*hospital.query("sum"), "--column", "age", "--epsilon", "0.2", "--mechanism", "auto", "--dry-run")
+    summed = done(*hospital.query("sum"), "--column", "age", "--epsilon", "0.2", "--design", "auto", "--dry-run")
     assert "Mechanism: " in summed
 
 
@@ -47,10 +47,10 @@ def test_plain_commands_answer_as_before(hospital: Hospital) -> None:
 @pytest.mark.parametrize(
     ("what", "more", "words"),
     [
-        ("mean", ["--mechanism", "magic"], "must be one of"),
+        ("mean", ["--design", "magic"], "must be one of"),
         ("mean", ["--prior", "bell"], "A prior is"),
         ("mean", ["--loss", "cubic"], "must be one of"),
-        ("sum", ["--mechanism", "optimal"], "give them by"),
+        ("sum", ["--design", "optimal"], "give them by"),
         ("sum", ["--low", "5"], "both low and high"),
         ("mean", ["--low", "x"], "must be a decimal number"),
     ],

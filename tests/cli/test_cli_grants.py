@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from cli_runner import Hospital, done_json, run
+from support.command_line import Hospital, done_json, run
 
 import dpmine as dm
 from dpmine.datasets import patients, patients_schema

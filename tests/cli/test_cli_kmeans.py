@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cli_runner import Hospital, done, done_json, refused, run
+from support.command_line import Hospital, done, done_json, refused, run
 
 import dpmine as dm
-from dpmine.epsilon import Epsilon
+from dpmine.base.epsilon import Epsilon
 
 PEOPLE = """
 name = "people"
@@ -216,7 +216,7 @@ def test_existing_files_are_refused_before_anything_is_spent(office: Office) -> 
 def test_a_picture_without_matplotlib_is_refused_before_anything_is_spent(
     untouched: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("dpmine.cli.kmeans.find_spec", lambda name: None)
     assert "pip install 'dpmine[plots]'" in refused(*mine(untouched, "--plot", untouched.folder / "map.png"))
 
 

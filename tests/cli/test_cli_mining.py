@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cli_runner import RECORDS, Hospital, done, done_json, refused, run
+from support.command_line import RECORDS, Hospital, done, done_json, refused, run
 
 import dpmine as dm
+from dpmine.base.epsilon import Epsilon
 from dpmine.datasets import patients, patients_schema
-from dpmine.epsilon import Epsilon
 
 TREES = {"treeclassifier": "TreeClassifier", "diffp-c45": "DiffPC45", "diffp-id3": "DiffPID3", "sulq-id3": "SulqID3"}
 FORESTS = {"greedy": "GreedyForest", "random": "RandomForest"}

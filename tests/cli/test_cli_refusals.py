@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cli_runner import Hospital, done, refused, run
+from support.command_line import Hospital, done, refused, run
 
 QUESTIONS = {"count": [], "histogram": ["--by", "ward"], "choose": ["--among", "ward"]}
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cli_runner import Hospital, done, done_json, refused, run
+from support.command_line import Hospital, done, done_json, refused, run
 
 import dpmine as dm
+from dpmine.base.epsilon import Epsilon
 from dpmine.cli import release as release_command
-from dpmine.epsilon import Epsilon
 
 WITH_ALL = ["--report", "public.html", "--check-epsilon", "0.2", "--owner-report", "owner.html"]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpmine.base.errors import RequestError
 from dpmine.datasets import adult, adult_schema, blown_up, diffgen_blow_up, patients, patients_schema
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.errors import RequestError
-from dpmine.frames import open_source
+from dpmine.facts.sources import open_source
 
 FALSE_ALARM = 1e-6
 SCHEMA = patients_schema()

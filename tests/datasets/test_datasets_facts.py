@@ -7,9 +7,11 @@ from decimal import Decimal
 import pytest
 
 from dpmine import datasets
+from dpmine.base.errors import RequestError, SchemaError
 from dpmine.datasets import adult_facts, census_facts
-from dpmine.errors import RequestError, SchemaError
-from dpmine.schema import Nominal, Numeric, Schema
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
 
 # The numbers of distinct values that the documentation of Census-Income states, in its order of nominal attributes.
 DOCUMENTED = [9, 52, 47, 17, 3, 7, 24, 15, 5, 10, 2, 3, 6, 8, 6, 6, 51, 38, 8, 10, 9, 10, 3, 4, 5, 43, 43, 43, 5, 3, 3, 3, 2]

@@ -13,8 +13,9 @@ import pytest
 
 import dpmine as dm
 from dpmine import datasets
+from dpmine.base.errors import DataError, RequestError
 from dpmine.datasets import Graph, adult_facts, loaders
-from dpmine.errors import DataError, RequestError
+from dpmine.facts.sources import FileSource
 
 # rows, distinct items, mean length, longest: as the folder's README says
 TRANSACTIONS = {
@@ -83,7 +84,7 @@ def test_the_splits_of_adult_are_the_whole_in_order() -> None:
 
 def test_the_splits_of_adult_are_those_that_the_csv_file_names(data_folder: Path) -> None:
     train = datasets.adult(split="train")
-    splits = dm.frames.FileSource(data_folder / "adult.csv.gz").texts("split")
+    splits = FileSource(data_folder / "adult.csv.gz").texts("split")
     assert splits == ["train"] * height(train) + ["test"] * (len(splits) - height(train))
 
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpmine.base.errors import RequestError
 from dpmine.datasets import RandomTree
 from dpmine.datasets.random_trees import TreeNode
 from dpmine.engines.encoding import encode
-from dpmine.errors import RequestError
-from dpmine.frames import open_source
+from dpmine.facts.sources import open_source
 
 FALSE_ALARM = 1e-6
 

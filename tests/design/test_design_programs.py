@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.base.wire_values import from_text, to_text
 from dpmine.design import caching, linear_programs
 from dpmine.design.candidates import PRIOR_ALONE, candidates, pick
 from dpmine.design.column_pricing import cheapest_levels, level_count
 from dpmine.design.constructions import clamped_staircase, heuristic, randomised_response, truncated_geometric
+from dpmine.design.finite_mechanisms import FiniteMechanism, loss_table
 from dpmine.design.linear_programs import Program, bayesian_optimum, risk_averse_optimum, solve
 from dpmine.design.priors import MECHANISMS, Prior, prior
 from dpmine.design.repair import unrepaired
 from dpmine.design.setting import Setting
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.finite import FiniteMechanism, Floats, loss_table
-from dpmine.values import from_text, to_text
+from dpmine.noise.finite_tables import FiniteTable, Floats
 
 
 @pytest.fixture(autouse=True)
@@ -178,7 +179,7 @@ def test_designs_are_solved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert pick(facts, stated) == first
     caching.forget()
     assert pick(facts, stated) == first
-    assert from_text(file.read_text(), FiniteMechanism) == first.candidate.mechanism
+    assert from_text(file.read_text(), FiniteTable) == first.candidate.mechanism
 
 
 @pytest.mark.parametrize("spoilt", ["", "{}", "other"])

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpmine.base.epsilon import Epsilon
 from dpmine.design.candidates import LAPLACE, PRIOR_ALONE, candidates
 from dpmine.design.constructions import heuristic, staircase_matrix, truncated_geometric
 from dpmine.design.linear_programs import bayesian_optimum, risk_averse_optimum
@@ -21,7 +22,6 @@ from dpmine.design.staircase_costs import (
     least_cost,
     staircase_loss,
 )
-from dpmine.epsilon import Epsilon
 
 
 @pytest.fixture(autouse=True)

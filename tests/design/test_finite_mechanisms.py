@@ -11,14 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.base.wire import from_wire, to_wire
+from dpmine.base.wire_values import from_text, to_text, value_hash
 from dpmine.design.constructions import geometric_matrix, heuristic, truncated_geometric
+from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.design.priors import prior
 from dpmine.design.repair import repaired, unrepaired
 from dpmine.design.setting import Setting
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.finite import FiniteMechanism, LatticeNoise, at_most_ratio, window_maxima
-from dpmine.values import from_text, to_text
+from dpmine.language.queries import Query
+from dpmine.language.views import LEAF, View
+from dpmine.noise.finite_tables import FiniteTable, LatticeNoise, at_most_ratio, window_maxima
+from dpmine.questions.designed_statistic import DesignedStatistic
 
 ONE = Epsilon.parse("1")
 
@@ -171,9 +176,32 @@ def test_windows_are_those_of_brute_force() -> None:
 
 def test_json_there_and_back() -> None:
     mechanism = truncated_geometric(setting(-1, 2, 1))
-    assert from_text(to_text(mechanism), FiniteMechanism) == mechanism
+    assert from_text(to_text(mechanism), FiniteTable) == mechanism
     noise = LatticeNoise("1/10", "staircase", 3)
     assert from_text(to_text(noise), LatticeNoise) == noise
+
+
+def test_a_mechanism_is_asked_for_as_its_table() -> None:
+    mechanism = truncated_geometric(setting(-1, 2, 1))
+    table = FiniteTable(mechanism.low, mechanism.step, mechanism.outputs, mechanism.weights)
+    asked = [Query(View(), LEAF, DesignedStatistic("max", "x", noise, None), (ONE,)) for noise in (mechanism, table)]
+    assert table == mechanism
+    assert mechanism == table
+    assert hash(asked[0]) == hash(asked[1])
+    assert asked[0] == asked[1]
+    assert value_hash(asked[0]) == value_hash(asked[1])
+    assert to_wire(asked[0]) == to_wire(asked[1])
+    found = from_wire(to_wire(asked[0]), Query)
+    assert found == asked[0]
+    assert isinstance(found.question, DesignedStatistic)
+    assert type(found.question.noise) is FiniteTable
+    assert FiniteMechanism.of(found.question.noise).losses("absolute") == pytest.approx(mechanism.losses("absolute"))
+
+
+def test_tables_of_other_numbers_are_others() -> None:
+    assert two_points(2, 1) != FiniteTable("0", "1", ("0", "1"), ((2, 2), (2, 2)))
+    assert two_points(2, 1) != FiniteTable("0", "2", ("0", "1"), ((2, 1), (1, 2)))
+    assert two_points(2, 1) != LatticeNoise("1", "geometric", 0)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +223,7 @@ def test_json_there_and_back() -> None:
 )
 def test_what_is_no_mechanism_is_refused(low: str, step: str, outputs: tuple[str, ...], weights: object) -> None:
     with pytest.raises(RequestError):
-        FiniteMechanism(low, step, outputs, weights)  # type: ignore[arg-type]
+        FiniteTable(low, step, outputs, weights)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("step", "kind", "inner"), [("0", "geometric", 0), ("1", "normal", 0), ("1", "geometric", 1)])

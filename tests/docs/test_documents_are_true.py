@@ -12,16 +12,18 @@ from pathlib import Path
 import pytest
 import typer
 
-from dpmine import queries
 from dpmine.cli.main import app
-from dpmine.kernel import choice, finite_rows, noise, opendp_noise, private_tree, sparse, staircase
+from dpmine.kernel.mechanisms import private_tree
+from dpmine.kernel.samplers import choice, finite_rows, laplace, opendp, sparse, staircase
+from dpmine.language import queries, views
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = (ROOT / "docs" / "proofs.md").read_text()
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 README = (ROOT / "README.md").read_text()
 MECHANISMS = [
-    noise.ExactNoise,
-    opendp_noise.OpenDPNoise,
+    laplace.ExactNoise,
+    opendp.OpenDPNoise,
     choice.exponential,
     choice.permute_and_flip,
     sparse.sparse_counts,
@@ -38,12 +40,12 @@ def test_every_mechanism_states_claim_sensitivity_proof_and_limits(mechanism: ob
     assert [field for field in FIELDS if not re.search(rf"^{field} +\S", text, re.MULTILINE)] == []
 
 
-def named_code() -> list[str]:
-    return sorted(set(re.findall(r"`(dpmine\.[\w.]+)`", PROOFS)))
+def code_named_in(text: str) -> list[str]:
+    return sorted(set(re.findall(r"`(dpmine\.[\w.]+)`", text)))
 
 
-@pytest.mark.parametrize("name", named_code())
-def test_code_that_the_proofs_name_exists(name: str) -> None:
+@pytest.mark.parametrize("name", sorted({*code_named_in(PROOFS), *code_named_in(GLOSSARY)}))
+def test_code_that_proofs_and_glossary_name_exists(name: str) -> None:
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         try:
@@ -56,6 +58,19 @@ def test_code_that_the_proofs_name_exists(name: str) -> None:
     pytest.fail(f"{name} does not exist")
 
 
+WORD = re.compile(r"- \*\*([a-z ]+)\*\*: (.+[.)]) (`dpmine[\w.]*`(?:, `dpmine[\w.]*`)*)")
+
+
+def test_the_glossary_says_of_each_word_what_it_means_and_where_it_lives() -> None:
+    entries = [line for line in GLOSSARY.splitlines() if line.startswith("- ")]
+    found = [WORD.fullmatch(line) for line in entries]
+    assert [line for line, match in zip(entries, found, strict=True) if match is None] == []
+    words = [match.group(1) for match in found if match is not None]
+    assert len(words) >= 24
+    assert words == sorted(set(words))
+    assert {"cell", "view", "unit", "phantom", "staying whole"} <= set(words)
+
+
 def subclasses(cls: type) -> list[type]:
     return [found for sub in cls.__subclasses__() for found in (subclasses(sub) or [sub])]
 
@@ -63,7 +78,7 @@ def subclasses(cls: type) -> list[type]:
 def test_every_question_step_and_mechanism_has_its_proof() -> None:
     from dpmine.kernel import scores
 
-    found = [*subclasses(queries.Question), *subclasses(queries.Step), *subclasses(scores.Score), *MECHANISMS]
+    found = [*subclasses(queries.Question), *subclasses(views.Step), *subclasses(scores.Score), *MECHANISMS]
     wanted = [cls for cls in found if cls.__module__.startswith("dpmine.")]  # other tests make subclasses of their own
     assert len(wanted) >= 14
     assert [cls.__name__ for cls in wanted if f"{cls.__module__}.{cls.__name__}`" not in PROOFS] == []

@@ -15,10 +15,14 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from dpmine.expressions import And, AttributeKey, Bins, Compare, Contains, Groups, IsIn, Key, Not, Or, Part, Predicate, Test
-from dpmine.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
-from dpmine.queries import Cell, Rules, Split, Step, Where
-from dpmine.schema import ItemList, Nominal, Numeric, Schema
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import AttributeKey, Bins, Groups, Key, Part, Test
+from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
+from dpmine.language.predicates import And, Compare, Contains, IsIn, Not, Or, Predicate
+from dpmine.language.views import Cell, Rules, Split, Step, Where
 
 PRIME = 2**31 - 1
 Row = dict[str, Any]

@@ -8,24 +8,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dpmine.expressions import (
-    COMPARISONS,
-    And,
-    AttributeKey,
-    Bins,
-    Compare,
-    Contains,
-    Group,
-    Groups,
-    IsIn,
-    Key,
-    Not,
-    Or,
-    Part,
-    Predicate,
-    Test,
-)
-from dpmine.model_keys import (
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part, Test
+from dpmine.language.model_keys import (
     LARGEST_POSITION,
     LARGEST_SCORE,
     Nearest,
@@ -36,8 +25,8 @@ from dpmine.model_keys import (
     ScoreSplit,
     ScoreTree,
 )
-from dpmine.queries import LEAF, Cell, Rules, Split, Step, Where
-from dpmine.schema import Attribute, ItemList, Nominal, Numeric, Schema
+from dpmine.language.predicates import COMPARISONS, And, Compare, Contains, IsIn, Not, Or, Predicate
+from dpmine.language.views import LEAF, Cell, Rules, Split, Step, Where
 
 CATEGORIES = ("a", "b", "c", "d")
 ITEMS = ("flu", "gout", "mumps")

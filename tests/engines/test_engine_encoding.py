@@ -16,11 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpmine.codes import smallest_type
+from dpmine.base.errors import DataError
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.errors import DataError
-from dpmine.frames import open_source
-from dpmine.schema import ItemList, Nominal, Numeric, Schema
+from dpmine.facts.encoding import smallest_type
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
 
 NOMINAL = Nominal("nominal", ("a", "0", "1", "True", "other", "2020-01-01", "-1", "0.5", ""), "other")
 NUMERIC = Numeric("numeric", Decimal("-1.05"), Decimal(3), Decimal("0.1"), Decimal("0.5"))

@@ -19,12 +19,16 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.twins import few_and_many
 
+from dpmine.base.errors import DataError
 from dpmine.datasets import patients, patients_schema
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.errors import DataError
-from dpmine.frames import FileSource, open_source
-from dpmine.schema import ItemList, Nominal, Numeric, Schema
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import FileSource, open_source
 
 DAYS = st.dates(dt.date(1900, 1, 1), dt.date(2100, 1, 1))
 TEXTS = st.sampled_from(
@@ -87,8 +91,7 @@ def write_csv(path: Path, columns: dict[str, list[Any]], *, delimiter: str = ","
         writer.writerows([text_of(value) for value in row] for row in zip(*columns.values(), strict=True))
 
 
-@given(typed_tables())
-@settings(max_examples=20)
+@few_and_many(typed_tables(), few=6, many=40)
 def test_the_same_content_has_the_same_codes_in_every_frame_and_file(drawn: tuple[pa.Table, Schema]) -> None:
     table, schema = drawn
     expected = encode(open_source(table.to_pydict()), schema)
@@ -272,8 +275,7 @@ def test_a_column_without_a_name_gets_one() -> None:
 line = st.text("ab1,.# '|;\t\u65e5", max_size=8)
 
 
-@given(st.lists(line.filter(lambda text: text.strip() != ""), min_size=1, max_size=8))
-@settings(max_examples=20)
+@few_and_many(st.lists(line.filter(lambda text: text.strip() != ""), min_size=1, max_size=8), few=8, many=40)
 def test_a_line_without_quotes_is_read_the_same_whatever_stands_around_it(lines: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         _, together = read(folder, "\n".join(["a,b,c", *lines]) + "\n")
@@ -281,8 +283,7 @@ def test_a_line_without_quotes_is_read_the_same_whatever_stands_around_it(lines:
     assert together == alone
 
 
-@given(st.text("ab1,.# '\"|\\;\t\r\n\x00\u65e5", max_size=40) | st.binary(max_size=30))
-@settings(max_examples=50)
+@few_and_many(st.text("ab1,.# '\"|\\;\t\r\n\x00\u65e5", max_size=40) | st.binary(max_size=30), few=20, many=100)
 def test_no_csv_content_raises_anything_but_one_sentence_for_the_owner(content: str | bytes) -> None:
     whole = content.encode() if isinstance(content, str) else content
     with tempfile.TemporaryDirectory() as folder:

@@ -9,12 +9,13 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from dpmine.engines import memory
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.engines.memory import MemoryEngine
-from dpmine.frames import open_source
-from dpmine.plans import Branch, Cells, Recode, RowKey
-from dpmine.schema import Numeric, Schema
+from dpmine.engines.memory import MemoryEngine, sizes
+from dpmine.engines.memory.tallies import tallies_of
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
+from dpmine.language.resolved import Branch, Cells, Recode, RowKey
 
 SIZES = {"two": 2, "half": 128, "odd": 255, "byte": 256, "more": 257, "wide": 4096}
 ROWS = 70_000
@@ -74,7 +75,7 @@ GROUPS: list[tuple[RowKey, ...]] = [
 @pytest.mark.parametrize("fused", [0, 2**15], ids=["one by one", "together"])
 @pytest.mark.parametrize("split", [False, True], ids=["all rows", "cells"])
 def test_counts_are_the_same_together_and_one_by_one(split: bool, fused: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "FUSED", fused)
+    monkeypatch.setattr(sizes, "FUSED", fused)
     key = halved("byte")
     cells = Cells((), Branch(key, (None, None)) if split else None)
     found = MemoryEngine(TABLE, b"")._count(cells, GROUPS)
@@ -86,7 +87,7 @@ def test_counts_are_the_same_together_and_one_by_one(split: bool, fused: int, mo
 def test_groups_are_counted_together_only_where_that_makes_few_combinations() -> None:
     def sizes(names: str, rows: int) -> list[int]:
         groups = [(plain("two"), plain(name)) for name in names.split()]
-        return [tally.total.size for tally in memory._tallies(groups, 1, rows)]
+        return [tally.total.size for tally in tallies_of(groups, 1, rows)]
 
     assert sizes("two half byte", ROWS) == [2 * 2 * 128, 2 * 256]
     assert sizes("two half", 100) == [4, 256]  # more combinations than rows would cost more than they save
@@ -101,7 +102,7 @@ def test_groups_are_counted_together_only_where_that_makes_few_combinations() ->
 def test_occupied_combinations_are_the_same_looked_up_together(
     names: tuple[str, ...], fused: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "FUSED", fused)
+    monkeypatch.setattr(sizes, "FUSED", fused)
     keys = tuple(plain(name) for name in names)
     numbers, counts = MemoryEngine(TABLE, b"").occupied(Cells((), None), keys)
     dense = expected(None, keys, 1).ravel()

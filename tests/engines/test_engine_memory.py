@@ -1,4 +1,4 @@
-"""The memory engine is held, integer by integer, to an engine that looks at one row at a time."""
+"""What is the memory engine's own (chunks, caches, trees that grow, ids of cells), held to looking at one row at a time."""
 
 from __future__ import annotations
 
@@ -10,82 +10,48 @@ import numpy as np
 import pytest
 from engine_reference import Reference
 from engine_strategies import Asked, Small, keys, rule_trees, small_tables, tables_with_questions
-from hypothesis import given, settings
+from engines_under_test import SPLIT_KEY, assert_counts
+from hypothesis import given
 from hypothesis import strategies as st
+from support.twins import few_and_many
 
+from dpmine.base.errors import RequestError
 from dpmine.datasets import patients, patients_schema
-from dpmine.engines import memory
 from dpmine.engines.cache import Cache
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.engines.memory import MemoryEngine
-from dpmine.errors import RequestError
-from dpmine.expression_text import parse_predicate
-from dpmine.expressions import AttributeKey, Key, Part, Test
-from dpmine.frames import open_source
-from dpmine.plans import count_leaves
-from dpmine.queries import LEAF, Rules, Split, Where, leaf_paths, split_leaf
-from dpmine.resolution import resolve_cells, resolve_key
-from dpmine.schema import Numeric, Schema
-
-SPLIT_KEY = bytes(range(32))
+from dpmine.engines.memory import MemoryEngine, sizes
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
+from dpmine.language.keys import AttributeKey, Key, Part, Test
+from dpmine.language.parsing import parse_predicate
+from dpmine.language.resolver import resolve_cells
+from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.views import LEAF, Rules, Split, Where, leaf_paths, split_leaf
 
 
 def encoded(small: Small) -> EncodedTable:
     return encode(open_source(small.table), small.schema)
 
 
-def dense(found: dict[tuple[int, ...], int], shape: tuple[int, ...]) -> np.ndarray:
-    counts = np.zeros(shape, dtype=np.int64)
-    for place, count in found.items():
-        counts[place] = count
-    return counts
-
-
-def assert_equal(engine: MemoryEngine, reference: Reference, question: Asked) -> None:
-    schema = reference.schema
-    cells = resolve_cells(question.steps, question.rules, schema)
-    groups = [tuple(resolve_key(key, schema) for key in group) for group in question.groups]
-    leaves = sum(1 for _ in leaf_paths(question.rules))
-    assert count_leaves(cells.rules) == leaves
-    for group, row_keys, counts in zip(question.groups, groups, engine.counts(cells, groups), strict=True):
-        shape = (leaves, *(reference.size(key) for key in group))
-        assert shape == (leaves, *(key.size for key in row_keys))
-        assert counts.dtype == np.int64
-        np.testing.assert_array_equal(counts, dense(reference.counts(question.steps, question.rules, group), shape))
-
-
 @pytest.fixture
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "CHUNK", 7)
+    monkeypatch.setattr(sizes, "CHUNK", 7)
 
 
-@given(tables_with_questions)
-@settings(max_examples=150)
-def test_every_count_is_what_looking_at_each_row_gives(drawn: tuple[Small, list[Asked]]) -> None:
-    small, questions = drawn
-    reference = Reference(small.table, small.schema, SPLIT_KEY)
-    engine = MemoryEngine(encoded(small), SPLIT_KEY)
-    for question in questions:
-        assert_equal(engine, reference, question)
-    for question in reversed(questions):  # now from a warm cache, and in another order
-        assert_equal(engine, reference, question)
-
-
-@given(tables_with_questions)
-@settings(max_examples=80)
+@few_and_many(tables_with_questions, few=12, many=80)
 def test_rows_that_cross_the_chunk_boundary_are_counted_once(drawn: tuple[Small, list[Asked]]) -> None:
     small, questions = drawn
     reference = Reference(small.table, small.schema, SPLIT_KEY)
     with pytest.MonkeyPatch.context() as patched:
         for chunk in (1, 7, max(small.rows, 1), small.rows + 1):
-            patched.setattr(memory, "CHUNK", chunk)
+            patched.setattr(sizes, "CHUNK", chunk)
             engine = MemoryEngine(encoded(small), SPLIT_KEY)
             for question in questions:
-                assert_equal(engine, reference, question)
+                assert_counts(engine, reference, question)
 
 
-@given(tables_with_questions)
-@settings(max_examples=60)
+@few_and_many(tables_with_questions, few=10, many=60)
 def test_a_cache_that_forgets_changes_no_count(drawn: tuple[Small, list[Asked]]) -> None:
     small, questions = drawn
     table = encoded(small)
@@ -93,7 +59,7 @@ def test_a_cache_that_forgets_changes_no_count(drawn: tuple[Small, list[Asked]])
     engine = MemoryEngine(table, SPLIT_KEY)
     reference = Reference(small.table, small.schema, SPLIT_KEY)
     for question in [*questions, *questions]:
-        assert_equal(engine, reference, question)
+        assert_counts(engine, reference, question)
 
 
 def levels(rules: Rules, depth: int) -> Rules:
@@ -103,19 +69,25 @@ def levels(rules: Rules, depth: int) -> Rules:
     return Split(rules.key, tuple(levels(child, depth - 1) for child in rules.children))
 
 
-@given(small_tables().flatmap(lambda small: st.tuples(st.just(small), rule_trees(small.schema), keys(small.schema))))
-@settings(max_examples=150)
+@few_and_many(
+    small_tables().flatmap(lambda small: st.tuples(st.just(small), rule_trees(small.schema), keys(small.schema))),
+    few=20,
+    many=150,
+)
 def test_a_tree_that_grows_level_by_level_counts_like_one_asked_at_once(drawn: tuple[Small, Rules, Key]) -> None:
     small, rules, key = drawn
     reference = Reference(small.table, small.schema, SPLIT_KEY)
     engine = MemoryEngine(encoded(small), SPLIT_KEY)
     for depth in range(4):
-        assert_equal(engine, reference, Asked((), levels(rules, depth), ((key,), ())))
-    assert_equal(MemoryEngine(encoded(small), SPLIT_KEY), reference, Asked((), rules, ((key,), ())))
+        assert_counts(engine, reference, Asked((), levels(rules, depth), ((key,), ())))
+    assert_counts(MemoryEngine(encoded(small), SPLIT_KEY), reference, Asked((), rules, ((key,), ())))
 
 
-@given(small_tables().flatmap(lambda small: st.tuples(st.just(small), st.lists(keys(small.schema), min_size=1, max_size=3))))
-@settings(max_examples=100)
+@few_and_many(
+    small_tables().flatmap(lambda small: st.tuples(st.just(small), st.lists(keys(small.schema), min_size=1, max_size=3))),
+    few=20,
+    many=100,
+)
 def test_a_tree_that_grows_leaf_by_leaf_counts_like_one_asked_at_once(drawn: tuple[Small, list[Key]]) -> None:
     small, drawn_keys = drawn
     reference = Reference(small.table, small.schema, SPLIT_KEY)
@@ -124,16 +96,7 @@ def test_a_tree_that_grows_leaf_by_leaf_counts_like_one_asked_at_once(drawn: tup
     for number, key in enumerate(drawn_keys):
         leaves = sum(1 for _ in leaf_paths(rules))
         rules = split_leaf(rules, (number * 7) % leaves, key, len(key.labels(small.schema)))
-        assert_equal(engine, reference, Asked((), rules, ((),)))
-
-
-@given(small_tables(most_rows=1), st.data())
-def test_tables_of_no_row_and_of_one_row_are_counted(small: Small, data: st.DataObject) -> None:
-    question = Asked((), data.draw(rule_trees(small.schema)), ((data.draw(keys(small.schema)),), ()))
-    empty = Small(small.schema, {name: [] for name in small.table})
-    one = Small(small.schema, {name: values[:1] for name, values in small.table.items()})
-    for table in (empty, one):
-        assert_equal(MemoryEngine(encoded(table), SPLIT_KEY), Reference(table.table, table.schema, SPLIT_KEY), question)
+        assert_counts(engine, reference, Asked((), rules, ((),)))
 
 
 def test_two_engines_share_one_encoded_table_and_its_cache() -> None:
@@ -141,7 +104,7 @@ def test_two_engines_share_one_encoded_table_and_its_cache() -> None:
     table = encoded(small)
     question = Asked((), Split(Part("s", (1, 1)), (LEAF, LEAF)), ((AttributeKey("ward"),), ()))
     for split_key in (bytes(32), bytes(range(32)), bytes(32)):
-        assert_equal(MemoryEngine(table, split_key), Reference(small.table, small.schema, split_key), question)
+        assert_counts(MemoryEngine(table, split_key), Reference(small.table, small.schema, split_key), question)
 
 
 @pytest.mark.usefixtures("_small_chunks")
@@ -158,7 +121,7 @@ def test_patients_are_counted_like_row_by_row_over_a_deep_tree() -> None:
         key = next(order)
         rules = split_leaf(rules, (number * 13) % leaves, key, len(key.labels(small.schema)))
         view = (Where(parse_predicate("not history contains flu")),)
-        assert_equal(engine, reference, Asked(view, rules, ((AttributeKey("diagnosis"), AttributeKey("cough")), ())))
+        assert_counts(engine, reference, Asked(view, rules, ((AttributeKey("diagnosis"), AttributeKey("cough")), ())))
 
 
 @pytest.mark.parametrize(("wide", "narrow"), [(86, 3), (43, 6), (128, 2), (300, 300), (4000, 17)])

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from engine_reference import Reference
-from engine_strategies import Small, model_keys, small_tables
-from hypothesis import given, settings
+from engine_strategies import Asked, Small, model_keys, small_tables
+from engines_under_test import SPLIT_KEY, assert_counts, every_engine, expected, over
 from hypothesis import strategies as st
-from test_engine_duckdb import engines, write_parquet
+from support.twins import few_and_many
 
-from dpmine.engines.duckdb import DuckDBEngine
 from dpmine.engines.encoding import encode
 from dpmine.engines.memory import MemoryEngine
-from dpmine.engines.sql import CountQuery
-from dpmine.expressions import AttributeKey, Bins, Group, Groups, Key
-from dpmine.frames import open_source
-from dpmine.model_keys import LARGEST_SCORE, MOST_TREES, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
-from dpmine.queries import LEAF, Cell, Rules, Split, Step
-from dpmine.resolution import resolve_cells, resolve_key
-from dpmine.schema import Nominal, Numeric, Schema
+from dpmine.engines.registry import ENGINES
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
+from dpmine.language.aggregates import Engine
+from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key
+from dpmine.language.model_keys import LARGEST_SCORE, MOST_TREES, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
+from dpmine.language.resolver import resolve_cells
+from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.views import LEAF, Cell, Rules, Split, Step
 
-SPLIT_KEY = bytes(range(32))
 SIZE = 600
 SCHEMA = Schema(
     "models",
@@ -101,19 +103,11 @@ KEYS: dict[str, Key] = {
 }
 
 
-def expected(reference: Reference, steps: tuple[Step, ...], rules: Rules, keys: tuple[Key, ...], leaves: int) -> np.ndarray:
-    counts = np.zeros((leaves, *(reference.size(key) for key in keys)), dtype=np.int64)
-    for place, count in reference.counts(steps, rules, keys).items():
-        counts[place] = count
-    return counts
-
-
 @pytest.fixture(scope="module")
-def pair() -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "models.parquet"
-        write_parquet(Small(SCHEMA, TABLE), path)
-        yield engines(path, SCHEMA)
+def opened() -> Iterator[Mapping[str, Engine]]:
+    """Every engine over the same rows."""
+    with ExitStack() as open_ones:
+        yield {name: open_ones.enter_context(over(name, Small(SCHEMA, TABLE))) for name in ENGINES}
 
 
 @pytest.fixture(scope="module")
@@ -121,23 +115,21 @@ def reference() -> Reference:
     return Reference(TABLE, SCHEMA, SPLIT_KEY)
 
 
+@every_engine()
 @pytest.mark.parametrize("name", KEYS)
 def test_every_row_has_the_label_of_its_summed_scores(
-    pair: tuple[MemoryEngine, DuckDBEngine], reference: Reference, name: str
+    opened: Mapping[str, Engine], reference: Reference, name: str, engine: str
 ) -> None:
     """In a histogram, as a view's step, and as a split of the rule tree; each with a key beside or below it."""
     key = KEYS[name]
     labels = reference.size(key)
-    asked: list[tuple[tuple[Step, ...], Rules, tuple[Key, ...], int]] = [
-        ((), LEAF, (key, COLOUR), 1),
-        ((Cell(key, labels - 1),), LEAF, (COLOUR,), 1),
-        ((), Split(BLUE, (LEAF, Split(key, (LEAF,) * labels))), (COLOUR,), labels + 1),
+    asked: list[tuple[tuple[Step, ...], Rules, tuple[Key, ...]]] = [
+        ((), LEAF, (key, COLOUR)),
+        ((Cell(key, labels - 1),), LEAF, (COLOUR,)),
+        ((), Split(BLUE, (LEAF, Split(key, (LEAF,) * labels))), (COLOUR,)),
     ]
-    for steps, rules, keys, leaves in asked:
-        wanted = expected(reference, steps, rules, keys, leaves)
-        for engine in pair:
-            found = engine.counts(resolve_cells(steps, rules, SCHEMA), [tuple(resolve_key(one, SCHEMA) for one in keys)])[0]
-            np.testing.assert_array_equal(found, wanted)
+    for steps, rules, keys in asked:
+        assert_counts(opened[engine], reference, Asked(steps, rules, (keys,)))
 
 
 def test_the_examples_use_the_whole_range_of_labels(reference: Reference) -> None:
@@ -149,72 +141,55 @@ def test_the_examples_use_the_whole_range_of_labels(reference: Reference) -> Non
     assert max(reference.label(KEYS["more than 256 classes"], place) for place in range(ROWS)) > 255
 
 
-def test_the_largest_sum_there_can_be_fits(pair: tuple[MemoryEngine, DuckDBEngine], reference: Reference) -> None:
-    """1,000 trees of 10^9 each, on both engines; the edges are the very ends."""
+@every_engine("a thousand trees")
+def test_the_largest_sum_there_can_be_fits(opened: Mapping[str, Engine], reference: Reference, engine: str) -> None:
+    """1,000 trees of 10^9 each; the edges are the very ends."""
     far = ScoreBands((FAR,) * MOST_TREES, 0, (-MOST_TREES * LARGEST_SCORE + 1, 0, MOST_TREES * LARGEST_SCORE))
     won = Predicted((FAR,) * MOST_TREES, classes(2))
-    cells = resolve_cells((), LEAF, SCHEMA)
-    memory, in_files = pair
     for key in (far, won):
-        wanted = expected(reference, (), LEAF, (key,), 1)
-        np.testing.assert_array_equal(memory.counts(cells, [(resolve_key(key, SCHEMA),)])[0], wanted)
+        assert_counts(opened[engine], reference, Asked((), LEAF, ((key,),)))
+
+
+@every_engine("a thousand trees")
+def test_the_largest_sum_of_trees_that_are_leaves_fits(
+    opened: Mapping[str, Engine], reference: Reference, engine: str
+) -> None:
     most = (ScoreLeaf((LARGEST_SCORE,)),) * (MOST_TREES - 1)
     last = by_colour((LARGEST_SCORE,), (LARGEST_SCORE - 1,), (-LARGEST_SCORE,))
     nearly = ScoreBands((*most, last), 0, (2**31, MOST_TREES * LARGEST_SCORE - 1, MOST_TREES * LARGEST_SCORE))
-    wanted = expected(reference, (), LEAF, (nearly,), 1)
-    assert (wanted > 0).tolist() == [[False, True, True, True]]
-    np.testing.assert_array_equal(in_files.counts(cells, [(resolve_key(nearly, SCHEMA),)])[0], wanted)
+    assert (expected(reference, (), LEAF, (nearly,)) > 0).tolist() == [[False, True, True, True]]
+    assert_counts(opened[engine], reference, Asked((), LEAF, ((nearly,),)))
 
 
+@every_engine()
 def test_several_models_are_counted_at_once_and_one_of_them_twice(
-    pair: tuple[MemoryEngine, DuckDBEngine], reference: Reference
+    opened: Mapping[str, Engine], reference: Reference, engine: str
 ) -> None:
     keys = [KEYS[name] for name in ("equal sums go to the first", "all three kinds of splits", "more than 256 bands")]
-    groups = [(COLOUR, keys[0]), (COLOUR, keys[1]), (COLOUR, keys[0]), (keys[2], keys[0]), (keys[1], keys[1])]
-    resolved = [tuple(resolve_key(key, SCHEMA) for key in group) for group in groups]
-    for engine in pair:
-        found = engine.counts(resolve_cells((), LEAF, SCHEMA), resolved)
-        for group, counts in zip(groups, found, strict=True):
-            np.testing.assert_array_equal(counts, expected(reference, (), LEAF, group, 1))
+    groups = ((COLOUR, keys[0]), (COLOUR, keys[1]), (COLOUR, keys[0]), (keys[2], keys[0]), (keys[1], keys[1]))
+    assert_counts(opened[engine], reference, Asked((), LEAF, groups))
 
 
+@every_engine()
 @pytest.mark.parametrize("name", KEYS)
-def test_an_empty_table_has_no_rows_in_any_label(name: str, tmp_path: Path) -> None:
-    empty = Small(SCHEMA, {column: [] for column in TABLE})
-    write_parquet(empty, tmp_path / "empty.parquet")
+def test_an_empty_table_has_no_rows_in_any_label(name: str, engine: str) -> None:
     key = resolve_key(KEYS[name], SCHEMA)
     cells = resolve_cells((Cell(KEYS[name], 0),), Split(KEYS[name], (LEAF,) * key.size), SCHEMA)
-    for engine in engines(tmp_path / "empty.parquet", SCHEMA):
-        (counts,) = engine.counts(cells, [(key,)] if key.size < 100 else [()])
-        assert counts.shape == (key.size, key.size) if key.size < 100 else (key.size,)
-        assert not counts.any()
+    with over(engine, Small(SCHEMA, {column: [] for column in TABLE})) as made:
+        (counts,) = made.counts(cells, [(key,)] if key.size < 100 else [()])
+    assert counts.shape == (key.size, key.size) if key.size < 100 else (key.size,)
+    assert not counts.any()
 
 
-@given(small_tables().flatmap(lambda small: st.tuples(st.just(small), model_keys(small.schema))))
-@settings(max_examples=20)
-def test_any_small_model_on_any_small_table(drawn: tuple[Small, Key]) -> None:
-    """Alone, so that files are compared with the reference itself and not only with the memory engine."""
+any_small_model = small_tables().flatmap(lambda small: st.tuples(st.just(small), model_keys(small.schema)))
+
+
+@every_engine()
+@few_and_many(any_small_model, few=8, many=60)
+def test_any_small_model_on_any_small_table(engine: str, drawn: tuple[Small, Key]) -> None:
     small, key = drawn
-    wanted = expected(Reference(small.table, small.schema, SPLIT_KEY), (), LEAF, (key,), 1)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "small.parquet"
-        write_parquet(small, path)
-        for engine in engines(path, small.schema):
-            cells = resolve_cells((), LEAF, small.schema)
-            np.testing.assert_array_equal(engine.counts(cells, [(resolve_key(key, small.schema),)])[0], wanted)
-
-
-def test_the_sql_of_a_model_grows_with_the_model_and_not_with_its_square() -> None:
-    """Comparing every class with every other took minutes at 300 classes: one request could stop an engine."""
-
-    def length(key: Key) -> int:
-        query, _ = CountQuery(SCHEMA, SPLIT_KEY).counts(resolve_cells((), LEAF, SCHEMA), [(resolve_key(key, SCHEMA),)])
-        return len(query.sql(dialect="duckdb"))
-
-    def wide(count: int) -> Key:
-        return Predicted((by_colour(*(tuple(range(count)) for _ in range(3))),), classes(count))
-
-    assert length(wide(200)) < 2.5 * length(wide(100))
+    with over(engine, small) as made:
+        assert_counts(made, Reference(small.table, small.schema, SPLIT_KEY), Asked((), LEAF, ((key,),)))
 
 
 def test_the_planted_tie_break_is_caught(reference: Reference, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +199,7 @@ def test_the_planted_tie_break_is_caught(reference: Reference, monkeypatch: pyte
     def right(name: str) -> bool:
         engine = MemoryEngine(encode(open_source(TABLE), SCHEMA), SPLIT_KEY)
         found = engine.counts(cells, [(resolve_key(KEYS[name], SCHEMA),)])[0]
-        return bool((found == expected(reference, (), LEAF, (KEYS[name],), 1)).all())
+        return bool((found == expected(reference, (), LEAF, (KEYS[name],))).all())
 
     assert right("equal sums go to the first")
     assert right("sums that wrap to the opposite in 32 bits")

@@ -1,159 +1,60 @@
-"""Occupied combinations, and counts in cells that follow from counts of all rows: held to looking at one row at a time."""
+"""Inside the memory engine: occupied combinations however they are counted, counts in cells from counts of all rows."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import tempfile
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from engine_reference import Reference
 from engine_strategies import Asked, Small, keys, recodings, small_tables, steps, tables_with_questions
-from hypothesis import given, settings
+from engines_under_test import SPLIT_KEY, assert_counts, assert_occupied
 from hypothesis import strategies as st
-from test_engine_duckdb import engines, write_parquet
-from test_engine_memory import SPLIT_KEY, assert_equal, encoded
+from support.twins import few_and_many
+from test_engine_memory import encoded
+from test_every_engine import COLOUR, CUTS, ILL, ROWS, SCHEMA, SIZE, split_by, with_repeated_keys
 
 from dpmine.datasets import patients, patients_schema
-from dpmine.engines import cache, memory
+from dpmine.engines import cache
 from dpmine.engines.encoding import encode
-from dpmine.engines.memory import MemoryEngine
-from dpmine.expression_text import parse_predicate
-from dpmine.expressions import AttributeKey, Bins, Group, Groups, Key, Test
-from dpmine.frames import open_source
-from dpmine.plans import Cells, Recode, RowKey
-from dpmine.queries import LEAF, Rules, Split, Where, leaf_paths
-from dpmine.resolution import resolve_cells, resolve_key
-from dpmine.schema import ItemList, Nominal, Numeric, Schema
+from dpmine.engines.memory import MemoryEngine, sizes
+from dpmine.engines.memory.rows import Rows
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
+from dpmine.language.keys import AttributeKey, Bins, Key, Test
+from dpmine.language.parsing import parse_predicate
+from dpmine.language.resolved import Cells, Recode, RowKey
+from dpmine.language.resolver import resolve_cells
+from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.views import LEAF, Split, leaf_paths
 
 
-def assert_occupied(engine: Any, reference: Reference, question: Asked) -> None:
-    schema = reference.schema
-    cells = resolve_cells(question.steps, question.rules, schema)
-    for group in question.groups:
-        sizes = [reference.size(key) for key in group]
-        expected = {}
-        for place, count in reference.counts(question.steps, question.rules, group).items():
-            number = 0
-            for digit, size in zip(place, [1, *sizes], strict=True):
-                number = number * size + digit
-            expected[number] = count
-        numbers, counts = engine.occupied(cells, tuple(resolve_key(key, schema) for key in group))
-        assert numbers.dtype == counts.dtype == np.int64
-        assert numbers.tolist() == sorted(expected)
-        assert counts.tolist() == [expected[number] for number in sorted(expected)]
-
-
-def with_repeated_keys(questions: Sequence[Asked]) -> list[Asked]:
-    return [Asked(one.steps, one.rules, (*one.groups, *((*group, *group[:1]) for group in one.groups))) for one in questions]
-
-
-@given(tables_with_questions)
-@settings(max_examples=30)
-def test_the_memory_engine_finds_what_looking_at_each_row_finds(drawn: tuple[Small, list[Asked]]) -> None:
-    """Counted in an array or sorted, in one chunk or in many."""
+@few_and_many(tables_with_questions, few=6, many=40)
+def test_combinations_are_the_same_in_an_array_or_sorted_and_in_one_chunk_or_in_many(
+    drawn: tuple[Small, list[Asked]],
+) -> None:
     small, questions = drawn
     reference = Reference(small.table, small.schema, SPLIT_KEY)
     with pytest.MonkeyPatch.context() as patched:
         for counted_densely, chunk in itertools.product((0, 2**20), (5, 65_536)):
-            patched.setattr(memory, "DENSE", counted_densely)
-            patched.setattr(memory, "CHUNK", chunk)
-            patched.setattr(memory, "LONG_CHUNK", chunk)
+            patched.setattr(sizes, "DENSE", counted_densely)
+            patched.setattr(sizes, "CHUNK", chunk)
+            patched.setattr(sizes, "LONG_CHUNK", chunk)
             engine = MemoryEngine(encoded(small), SPLIT_KEY)
             for question in with_repeated_keys(questions):
                 assert_occupied(engine, reference, question)
 
 
-@given(tables_with_questions)
-@settings(max_examples=6)
-def test_the_duckdb_engine_finds_what_looking_at_each_row_finds(drawn: tuple[Small, list[Asked]]) -> None:
-    small, questions = drawn
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "small.parquet"
-        write_parquet(small, path)
-        engine = engines(path, small.schema)[1]
-        reference = Reference(small.table, small.schema, SPLIT_KEY)
-        for question in with_repeated_keys(questions[:1]):
-            assert_occupied(engine, reference, question)
-
-
-SCHEMA = Schema(
-    "shops",
-    (
-        Nominal("colour", ("red", "blue", "grey", "black"), "red"),
-        Numeric("size", Decimal(0), Decimal(9), Decimal(1), Decimal(0)),
-        Nominal("ill", ("no", "yes"), "no"),
-    ),
-    1000,
-    class_attribute="ill",
-)
-COLOUR, SIZE, ILL = AttributeKey("colour"), AttributeKey("size"), AttributeKey("ill")
-EMPTY = Small(SCHEMA, {"colour": [], "size": [], "ill": []})
-RANDOM = np.random.default_rng(3)
-ROWS = Small(
-    SCHEMA,
-    {
-        "colour": RANDOM.choice(["red", "blue", "grey", "black"], 60).tolist(),
-        "size": RANDOM.integers(0, 10, 60).tolist(),
-        "ill": RANDOM.choice(["no", "yes"], 60).tolist(),
-    },
-)
-CUTS: dict[str, Key] = {
-    "plain": COLOUR,
-    "bins": Bins("size", ("3", "7")),
-    "groups": Groups("colour", (Group("dull", ("grey", "black")), Group("red", ("red",)))),
-    "groups out of order": Groups("colour", (Group("ends", ("red", "black")),)),
-    "a plain number": SIZE,
-}
-
-
-def split_by(key: Key) -> Rules:
-    return Split(key, (LEAF,) * len(key.labels(SCHEMA)))
-
-
-@pytest.mark.parametrize("densely", [0, 2**20])
-def test_an_empty_table_and_an_empty_view_occupy_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, densely: int
-) -> None:
-    monkeypatch.setattr(memory, "DENSE", densely)
-    nowhere = (Where(parse_predicate("size > 100")),)
-    write_parquet(EMPTY, tmp_path / "empty.parquet")
-    write_parquet(ROWS, tmp_path / "rows.parquet")
-    for small, view, path in ((EMPTY, (), "empty.parquet"), (ROWS, nowhere, "rows.parquet")):
-        for engine in (MemoryEngine(encoded(small), SPLIT_KEY), engines(tmp_path / path, SCHEMA)[1]):
-            for rules in (LEAF, split_by(SIZE)):
-                cells = resolve_cells(view, rules, SCHEMA)
-                numbers, counts = engine.occupied(cells, (resolve_key(COLOUR, SCHEMA),))
-                assert numbers.size == counts.size == 0
-                assert numbers.dtype == counts.dtype == np.int64
-
-
-def test_more_combinations_than_memory_could_hold() -> None:
-    """Nine keys of a thousand points each: 10^27 would not fit, 10^18 do."""
-    names = [f"n{place}" for place in range(6)]
-    schema = Schema("wide", tuple(Numeric(name, Decimal(0), Decimal(999), Decimal(1), Decimal(0)) for name in names), 100)
-    codes = np.random.default_rng(1).integers(0, 1000, (40, 6))
-    codes[20:] = codes[:20]
-    engine = MemoryEngine(
-        encode(open_source({name: codes[:, place].tolist() for place, name in enumerate(names)}), schema), SPLIT_KEY
-    )
-    numbers, counts = engine.occupied(
-        resolve_cells((), LEAF, schema), tuple(resolve_key(AttributeKey(name), schema) for name in names)
-    )
-    expected = sorted({sum(int(code) * 1000 ** (5 - place) for place, code in enumerate(row)) for row in codes})
-    assert numbers.tolist() == expected
-    assert counts.tolist() == [2] * len(expected)
-
-
 def test_tests_can_make_the_chunks_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or they would never see rows that cross a boundary."""
-    monkeypatch.setattr(memory, "CHUNK", 7)
-    assert [part.stop - part.start for part in MemoryEngine(encoded(ROWS), SPLIT_KEY)._chunks()] == [7] * 8 + [4]
+    monkeypatch.setattr(sizes, "CHUNK", 7)
+    assert [part.stop - part.start for part in Rows(encoded(ROWS), SPLIT_KEY).chunks()] == [7] * 8 + [4]
 
 
 # -- counts in the values of one attribute, from the counts of all rows ------------------------------------------------
@@ -193,38 +94,15 @@ def cells_of_one_attribute(draw: st.DrawFn) -> tuple[Small, Asked]:
     return small, Asked(view, Split(by, (LEAF,) * len(by.labels(small.schema))), tuple(groups))
 
 
-@given(cells_of_one_attribute())
-@settings(max_examples=50)
+@few_and_many(cells_of_one_attribute(), few=15, many=100)
 def test_counts_in_an_attributes_values_are_what_looking_at_each_row_gives(drawn: tuple[Small, Asked]) -> None:
     small, question = drawn
     reference = Reference(small.table, small.schema, SPLIT_KEY)
     engine = MemoryEngine(encoded(small), SPLIT_KEY)
     passes = Passes(engine)
-    assert_equal(engine, reference, question)
+    assert_counts(engine, reference, question)
     assert any(cells.rules is None for cells, _ in passes.made)  # it was derived
-    assert_equal(engine, reference, question)
-
-
-@pytest.mark.parametrize("cut", CUTS)
-def test_both_engines_derive_what_they_would_count(tmp_path: Path, cut: str) -> None:
-    write_parquet(ROWS, tmp_path / "rows.parquet")
-    rules = split_by(CUTS[cut])
-    large = (Where(parse_predicate("size >= 2")),)
-    attribute = COLOUR if cut in ("plain", "groups", "groups out of order") else SIZE
-    asked = [
-        (ILL, attribute),
-        (attribute,),
-        (attribute, ILL, attribute),
-        (ILL, SIZE, COLOUR),
-        (ILL, Test(large[0].predicate)),
-    ]
-    groups = [tuple(resolve_key(key, SCHEMA) for key in group) for group in asked]
-    for view, engine in itertools.product(((), large), engines(tmp_path / "rows.parquet", SCHEMA)):
-        cells = resolve_cells(view, rules, SCHEMA)
-        direct = engine._count(cells, groups)
-        for derived, counted in zip(engine.counts(cells, groups), direct, strict=True):
-            assert derived.dtype == np.int64
-            np.testing.assert_array_equal(derived, counted)
+    assert_counts(engine, reference, question)
 
 
 def test_cells_of_one_attribute_need_no_pass_of_their_own() -> None:
@@ -253,7 +131,7 @@ def test_finer_cells_and_other_keys_are_counted_row_by_row() -> None:
     reference = Reference(ROWS.table, SCHEMA, SPLIT_KEY)
     for rules in (finer, by_test, split_by(CUTS["bins"])):
         group = (CUTS["bins"],) if rules == split_by(CUTS["bins"]) else (ILL, COLOUR, SIZE)
-        assert_equal(engine, reference, Asked((), rules, (group,)))
+        assert_counts(engine, reference, Asked((), rules, (group,)))
         assert passes.made[-1][0].rules is not None
     assert len(passes.made) == 3
 
@@ -272,10 +150,10 @@ def test_the_check_of_derived_counts_catches(monkeypatch: pytest.MonkeyPatch, mi
     engine = MemoryEngine(encoded(ROWS), SPLIT_KEY)
     reference = Reference(ROWS.table, SCHEMA, SPLIT_KEY)
     asked = Asked((), split_by(CUTS["groups"]), ((COLOUR, Bins("size", ("2", "4", "6"))),))
-    assert_equal(engine, reference, asked)
+    assert_counts(engine, reference, asked)
     monkeypatch.setattr(cache, "_into_cells", wrong)
     with pytest.raises(AssertionError):
-        assert_equal(engine, reference, asked)
+        assert_counts(engine, reference, asked)
 
 
 def all_recodes() -> Iterator[tuple[Key, int]]:

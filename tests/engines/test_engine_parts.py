@@ -23,8 +23,11 @@ import dpmine as dm
 from dpmine.datasets import patients, patients_schema
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.hashing import row_parts
-from dpmine.frames import open_source
-from dpmine.schema import ItemList, Nominal, Numeric, Schema
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
 
 FALSE_ALARM = 1e-6
 PATIENTS = encode(open_source(patients(20_000)), patients_schema())
@@ -196,7 +199,7 @@ def test_two_splits_with_different_salts_differ_and_each_covers_every_row_once()
     ("share", "weights"), [("0.2", (4, 1)), (0.25, (3, 1)), (Decimal("0.000001"), (999_999, 1)), (0.5, (1, 1))]
 )
 def test_the_share_of_a_split_is_read_exactly(share: Any, weights: tuple[int, int]) -> None:
-    from dpmine.tables import _shares
+    from dpmine.tables.private_table import _shares
 
     assert _shares(share) == weights
 

@@ -11,33 +11,26 @@ from typing import Any
 import numpy as np
 from engine_reference import Reference, holds, rows_of
 from engine_strategies import Small, keys, predicates, rule_trees, small_tables, steps
-from hypothesis import given, reject, settings
+from hypothesis import reject
 from hypothesis import strategies as st
+from support.twins import few_and_many
 
 import dpmine as dm
-from dpmine.epsilon import LARGEST, Epsilon
-from dpmine.expressions import And, Compare, IsIn, Key, Not, Or, Predicate, Test
-from dpmine.queries import (
-    CALIBRATIONS,
-    LEAF,
-    MECHANISMS,
-    SPLIT_SCORES,
-    ChooseLabel,
-    ChooseSplit,
-    Count,
-    Histogram,
-    Multiway,
-    Query,
-    Question,
-    Splits,
-    Thresholds,
-    View,
-    Where,
-    leaf_paths,
-)
-from dpmine.resolution import resolve
-from dpmine.schema import ItemList, Nominal, Numeric, Schema
-from dpmine.wire import from_wire, to_wire
+from dpmine.base.epsilon import LARGEST, Epsilon
+from dpmine.base.wire import from_wire, to_wire
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import Key, Test
+from dpmine.language.predicates import And, Compare, IsIn, Not, Or, Predicate
+from dpmine.language.queries import Query, Question, resolve
+from dpmine.language.views import LEAF, View, Where, leaf_paths
+from dpmine.questions.choices import CALIBRATIONS, MECHANISMS
+from dpmine.questions.choose_label import ChooseLabel
+from dpmine.questions.choose_split import SPLIT_SCORES, ChooseSplit
+from dpmine.questions.histogram import Histogram
+from dpmine.questions.splits import Multiway, Splits, Thresholds
 
 ALL_OF_IT = (Epsilon.parse(LARGEST),)
 
@@ -64,7 +57,7 @@ def families(draw: st.DrawFn, schema: Schema) -> Splits:
 def questions(draw: st.DrawFn, schema: Schema) -> Question:
     kind = draw(st.sampled_from(["count", "histogram", "label"] + ["split"] * (schema.class_attribute is not None)))
     if kind == "count":
-        return Count()
+        return Histogram(())
     if kind == "histogram":
         return Histogram(tuple(draw(st.lists(keys(schema), min_size=1, max_size=3))))
     mechanism, calibration = draw(st.sampled_from(MECHANISMS)), draw(st.sampled_from(CALIBRATIONS))
@@ -93,8 +86,7 @@ def rejecting_what_no_row_can_meet() -> Iterator[None]:
         reject()
 
 
-@given(tables_with_queries())
-@settings(max_examples=200)
+@few_and_many(tables_with_queries(), few=40, many=300)
 def test_every_query_that_the_schema_allows_is_answered_exactly_at_the_largest_epsilon(drawn: tuple[Small, Query]) -> None:
     small, query = drawn
     with dm.open(small.table, schema=small.schema, cap=LARGEST) as data:
@@ -115,7 +107,7 @@ def test_every_query_that_the_schema_allows_is_answered_exactly_at_the_largest_e
         counts[place] = count
     for cell, numbers in enumerate(reply.answer.numbers):
         assert numbers is not None
-        if isinstance(question, (Count, Histogram)):
+        if isinstance(question, (Histogram, Histogram)):
             assert list(numbers) == counts[cell].ravel().tolist()
         elif isinstance(question, ChooseLabel):
             assert counts[cell][numbers[0]] == counts[cell].max()
@@ -124,8 +116,11 @@ def test_every_query_that_the_schema_allows_is_answered_exactly_at_the_largest_e
             assert 0 <= numbers[0] < sum(family.size(small.schema) for family in question.families(cell))
 
 
-@given(small_tables().flatmap(lambda small: st.tuples(st.just(small), predicates(small.schema), keys(small.schema))))
-@settings(max_examples=60)
+@few_and_many(
+    small_tables().flatmap(lambda small: st.tuples(st.just(small), predicates(small.schema), keys(small.schema))),
+    few=20,
+    many=100,
+)
 def test_a_partition_and_its_rule_tree_name_the_same_cells(drawn: tuple[Small, Predicate, Key]) -> None:
     """Asked one by one as views or all at once as cells: the same counts, and each way costs its maximum over cells."""
     small, predicate, key = drawn
@@ -134,7 +129,7 @@ def test_a_partition_and_its_rule_tree_name_the_same_cells(drawn: tuple[Small, P
         with rejecting_what_no_row_can_meet():
             one_by_one = [part.count(epsilon=1000).value for part in private.partition(key).values()]
         assert private.remaining() == Epsilon.parse(LARGEST - 1000)
-        at_once = [count.value for count in private.cells(key).count_cells(epsilon=1001) if count is not None]
+        at_once = [count.value for count in private.cells(key).count(epsilon=1001) if count is not None]
         assert at_once == one_by_one
         assert private.remaining() == Epsilon.parse(LARGEST - 2001)
         assert sum(at_once) == private.count(epsilon=1000).value
@@ -167,15 +162,19 @@ def is_refused(predicate: Predicate, schema: Schema, *, as_key: bool) -> bool:
     keys = (Test(predicate),) if as_key else ()
     view = View() if as_key else View((Where(predicate),))
     try:
-        resolve(Query(view, LEAF, Histogram(keys) if keys else Count(), (Epsilon(1),)), schema)
+        resolve(Query(view, LEAF, Histogram(keys) if keys else Histogram(()), (Epsilon(1),)), schema)
     except dm.ExpressionError as error:
         assert "is true for no row" in str(error)  # noqa: PT017 (others pass on)
         return True
     return False
 
 
-@given(small_tables().flatmap(lambda small: st.tuples(st.just(small.schema), predicates(small.schema))), st.booleans())
-@settings(max_examples=300)
+@few_and_many(
+    small_tables().flatmap(lambda small: st.tuples(st.just(small.schema), predicates(small.schema))),
+    st.booleans(),
+    few=100,
+    many=500,
+)
 def test_a_predicate_is_refused_only_if_some_part_of_it_holds_for_no_row_that_can_be(
     drawn: tuple[Schema, Predicate], as_key: bool
 ) -> None:

@@ -17,11 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpmine as dm
-from dpmine.checking import check_table
-from dpmine.drafting import draft
 from dpmine.engines.encoding import encode
-from dpmine.frames import FileSource, open_source
-from dpmine.schema import ItemList, Nominal, Numeric, Schema, Unit
+from dpmine.facts.checking import check_table
+from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import FileSource, open_source
 
 ROWS = 50
 SCHEMA = Schema("s", (Nominal("x", ("a", "b"), "a"), Nominal("y", ("a", "b"), "a")), ROWS)
@@ -97,7 +100,7 @@ def test_files_that_change_between_two_columns_are_refused(
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.parametrize("look", [draft, lambda table: check_table(table, SCHEMA)], ids=["draft", "check"])
+@pytest.mark.parametrize("look", [Schema.draft, lambda table: check_table(table, SCHEMA)], ids=["draft", "check"])
 def test_a_draft_and_a_check_of_files_that_change_are_refused(
     look: Callable[[str], Any], ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +123,7 @@ def test_files_that_vanish_before_they_are_read_are_not_taken_for_unchanged(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "t1.csv", "a")
-    monkeypatch.setattr("dpmine.frames._state_of", lambda files: [])
+    monkeypatch.setattr("dpmine.facts.sources.files._state_of", lambda files: [])
     with pytest.raises(dm.DataError, match="changed"):
         dm.open(tmp_path / "t1.csv", schema=SCHEMA, cap=1, engine=engine)
 

@@ -3,49 +3,60 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from engine_strategies import Small
+from engines_under_test import SPLIT_KEY, every_engine, over
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_engine_duckdb import engines, write_parquet
+from support.noise import Decided
+from support.twins import few_and_many
 
+from dpmine.base.epsilon import Epsilon
 from dpmine.engines import cutting
 from dpmine.engines.cutting import RowCutting, RuleCutting
 from dpmine.engines.encoding import encode
 from dpmine.engines.memory import MemoryEngine
-from dpmine.epsilon import Epsilon
-from dpmine.expression_text import parse_predicate
-from dpmine.frames import open_source
-from dpmine.kernel import door, private_tree
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
 from dpmine.kernel.door import Kernel
-from dpmine.kernel.ledger import Ledger
-from dpmine.kernel.private_tree import grow_private_tree
-from dpmine.plans import Cells, Enter, Recode, RowCuts, count_leaves
-from dpmine.private_trees import Box, CutNode, cut_of, halves, run_number, tree_of, whole_box
-from dpmine.queries import LEAF, CutRule, PrivateTree, Query, View, Where
-from dpmine.resolution import resolve, resolve_cells
-from dpmine.schema import Numeric, Schema
-
-SPLIT_KEY = bytes(range(32))
+from dpmine.kernel.mechanisms import private_tree
+from dpmine.kernel.mechanisms.private_tree import comparisons, grow_private_tree
+from dpmine.language.parsing import parse_predicate
+from dpmine.language.queries import Query, resolve
+from dpmine.language.resolved import Cells, Enter, Recode, count_leaves
+from dpmine.language.resolver import resolve_cells
+from dpmine.language.views import LEAF, View, Where
+from dpmine.owner.ledgers import book_at
+from dpmine.questions.private_tree import (
+    Box,
+    CutNode,
+    CutRule,
+    PrivateTree,
+    ResolvedCutRule,
+    ResolvedPrivateTree,
+    cut_of,
+    halves,
+    run_number,
+    tree_of,
+    whole_box,
+)
 
 
 @st.composite
-def cut_rules(draw: st.DrawFn, name: str) -> RowCuts:
+def cut_rules(draw: st.DrawFn, name: str) -> ResolvedCutRule:
     size = draw(st.integers(1, 9))
     inner = draw(st.sets(st.integers(1, size - 1), max_size=4)) if size > 1 else set()
     edges = (0, *sorted(inner))
     runs = [(first, after) for first in range(len(edges)) for after in range(first + 1, len(edges) + 1)]
     scores = tuple(draw(st.integers(-3, 6)) for _ in runs)
     cuts = tuple(draw(st.integers(first + 1, after - 1)) if after - first > 1 else 0 for first, after in runs)
-    return RowCuts(name, size, edges, scores, cuts, draw(st.integers(0, 2)))
+    return ResolvedCutRule(name, size, edges, scores, cuts, draw(st.integers(0, 2)))
 
 
 several_rules = st.integers(1, 3).flatmap(
@@ -53,12 +64,12 @@ several_rules = st.integers(1, 3).flatmap(
 )
 
 
-def schema_of(rules: Sequence[RowCuts]) -> Schema:
+def schema_of(rules: Sequence[ResolvedCutRule]) -> Schema:
     numbers = [Numeric(rule.attribute, Decimal(0), Decimal(max(rule.size - 1, 1)), Decimal(1), Decimal(0)) for rule in rules]
     return Schema("cut", tuple(numbers), 1000)
 
 
-def reference_cut(box: Box, rules: Sequence[RowCuts]) -> tuple[int, int] | None:
+def reference_cut(box: Box, rules: Sequence[ResolvedCutRule]) -> tuple[int, int] | None:
     """Attribute and code, written from the description: bins as lists of codes, runs in a dictionary."""
     best: tuple[int, int] | None = None
     best_worth = 0
@@ -84,7 +95,7 @@ def reference_cut(box: Box, rules: Sequence[RowCuts]) -> tuple[int, int] | None:
     return best
 
 
-def all_nodes(rules: Sequence[RowCuts]) -> Iterator[Box]:
+def all_nodes(rules: Sequence[ResolvedCutRule]) -> Iterator[Box]:
     waiting = [whole_box(rules)]
     while waiting:
         box = waiting.pop()
@@ -94,26 +105,18 @@ def all_nodes(rules: Sequence[RowCuts]) -> Iterator[Box]:
             waiting.extend(halves(box, cut))
 
 
-class Forced:
+def cut_when(choices: Iterator[bool]) -> Decided:
     """Noise that cuts a node or not, as a test decides."""
-
-    def __init__(self, choices: Iterator[bool]) -> None:
-        self._choices = choices
-
-    def actual_scale(self, scale: Fraction) -> Fraction:
-        return scale
-
-    def discrete_laplace(self, scale: Fraction, size: int) -> np.ndarray:
-        return np.array([2**40 if next(self._choices) else -(2**40) for _ in range(size)], dtype=np.int64)
+    return Decided(lambda turn, size: [2**40 if next(choices) else -(2**40) for _ in range(size)])
 
 
-def forced(rules: Sequence[RowCuts], choices: Iterator[bool], deepest: int = 60) -> CutNode:
+def forced(rules: Sequence[ResolvedCutRule], choices: Iterator[bool], deepest: int = 60) -> CutNode:
     """A tree grown by the real code on an empty table."""
 
     def nobody(row_rules: Any) -> np.ndarray:
         return np.zeros(count_leaves(row_rules), dtype=np.int64)
 
-    return grow_private_tree(RuleCutting(nobody), rules, deepest, Forced(choices), Epsilon.parse(1))
+    return grow_private_tree(RuleCutting(nobody), rules, deepest, cut_when(choices), comparisons(Epsilon.parse(1)))
 
 
 def ever(answer: bool) -> Iterator[bool]:
@@ -131,7 +134,7 @@ def test_runs_are_numbered_in_the_order_of_the_question() -> None:
 
 @given(several_rules)
 @settings(max_examples=60)
-def test_every_node_is_cut_where_the_rules_say(rules: list[RowCuts]) -> None:
+def test_every_node_is_cut_where_the_rules_say(rules: list[ResolvedCutRule]) -> None:
     boxes = list(all_nodes(rules))
     for box in boxes:
         cut = cut_of(box, rules)
@@ -145,12 +148,12 @@ def test_every_node_is_cut_where_the_rules_say(rules: list[RowCuts]) -> None:
 
 
 def test_equal_worth_goes_to_the_first_attribute() -> None:
-    rules = [RowCuts(name, 4, (0,), (0,), (0,), 1) for name in ("x", "y")]
+    rules = [ResolvedCutRule(name, 4, (0,), (0,), (0,), 1) for name in ("x", "y")]
     root = forced(rules, ever(True), 2)
     assert root.cut is not None
     assert root.cut.place == 0
     assert [child.cut.place for child in root.children if child.cut] == [1, 1]
-    nothing = [RowCuts(name, 4, (0,), (0,), (0,), 0) for name in ("x", "y")]
+    nothing = [ResolvedCutRule(name, 4, (0,), (0,), (0,), 0) for name in ("x", "y")]
     assert [node.cut.place for node in forced(nothing, ever(True), 2).nodes() if node.cut] == [0, 0, 0]
 
 
@@ -159,7 +162,7 @@ def test_equal_worth_goes_to_the_first_attribute() -> None:
 
 @given(several_rules, st.lists(st.booleans(), max_size=40))
 @settings(max_examples=60)
-def test_an_answer_is_read_as_the_tree_that_was_grown(rules: list[RowCuts], choices: list[bool]) -> None:
+def test_an_answer_is_read_as_the_tree_that_was_grown(rules: list[ResolvedCutRule], choices: list[bool]) -> None:
     root = forced(rules, itertools.chain(choices, ever(False)))
     bits = [int(node.cut is not None) for node in root.nodes()]
     assert len(bits) == 2 * sum(bits) + 1
@@ -168,7 +171,7 @@ def test_an_answer_is_read_as_the_tree_that_was_grown(rules: list[RowCuts], choi
 
 @given(several_rules, st.lists(st.booleans(), max_size=40))
 @settings(max_examples=40)
-def test_the_leaves_of_any_tree_share_out_the_domain(rules: list[RowCuts], choices: list[bool]) -> None:
+def test_the_leaves_of_any_tree_share_out_the_domain(rules: list[ResolvedCutRule], choices: list[bool]) -> None:
     root = forced(rules, itertools.chain(choices, ever(False)))
     seen = np.zeros([rule.size for rule in rules], dtype=np.int64)
     for leaf in root.leaves():
@@ -177,7 +180,7 @@ def test_the_leaves_of_any_tree_share_out_the_domain(rules: list[RowCuts], choic
 
 
 def test_no_tree_grows_beyond_its_levels() -> None:
-    rules = [RowCuts("x", 64, (0,), (0,), (0,), 1)]
+    rules = [ResolvedCutRule("x", 64, (0,), (0,), (0,), 1)]
     for deepest in (1, 2, 3, 6, 60):
         root = forced(rules, ever(True), deepest)
         assert max(node.depth for node in root.nodes()) == min(deepest, 6)
@@ -190,7 +193,7 @@ def test_no_tree_has_more_nodes_than_it_may_and_the_first_of_a_level_are_cut(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(private_tree, "MOST_PRIVATE_NODES", most)
-    rules = [RowCuts("x", 64, (0,), (0,), (0,), 1)]
+    rules = [ResolvedCutRule("x", 64, (0,), (0,), (0,), 1)]
     root = forced(rules, ever(True))
     bits = [int(node.cut is not None) for node in root.nodes()]
     assert len(bits) == max(node for node in range(1, most + 1, 2))
@@ -202,7 +205,7 @@ def test_no_tree_has_more_nodes_than_it_may_and_the_first_of_a_level_are_cut(
 
 
 def test_the_most_nodes_are_as_many_as_stated() -> None:
-    rules = [RowCuts(name, 4096, (0,), (0,), (0,), 1) for name in ("x", "y")]
+    rules = [ResolvedCutRule(name, 4096, (0,), (0,), (0,), 1) for name in ("x", "y")]
     root = forced(rules, ever(True), 16)
     assert len(list(root.nodes())) == private_tree.MOST_PRIVATE_NODES == 65_535
     assert len(list(root.leaves())) == 32_768
@@ -212,17 +215,17 @@ def test_the_most_nodes_are_as_many_as_stated() -> None:
 
 
 @st.composite
-def rules_with_rows(draw: st.DrawFn) -> tuple[list[RowCuts], dict[str, list[float]], list[bool]]:
+def rules_with_rows(draw: st.DrawFn) -> tuple[list[ResolvedCutRule], dict[str, list[float]], list[bool]]:
     rules = draw(several_rules.filter(lambda rules: all(rule.size > 1 for rule in rules)))
     count = draw(st.integers(0, 30))
     table = {rule.attribute: [float(draw(st.integers(0, rule.size - 1))) for _ in range(count)] for rule in rules}
     return rules, table, draw(st.lists(st.booleans(), max_size=30))
 
 
-@given(rules_with_rows())
-@settings(max_examples=25)
-def test_the_leaves_are_cells_that_share_out_the_rows(drawn: Any) -> None:
-    """Both engines, against looking each row up in every box."""
+@every_engine()
+@few_and_many(rules_with_rows(), few=10, many=60)
+def test_the_leaves_are_cells_that_share_out_the_rows(engine: str, drawn: Any) -> None:
+    """Against looking each row up in every box."""
     rules, table, choices = drawn
     schema = schema_of(rules)
     root = forced(rules, itertools.chain(choices, ever(False)))
@@ -235,12 +238,9 @@ def test_the_leaves_are_cells_that_share_out_the_rows(drawn: Any) -> None:
         for leaf in root.leaves()
     ]
     assert sum(wanted) == len(rows)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "cut.parquet"
-        write_parquet(Small(schema, table), path)
-        for engine in engines(path, schema):
-            (counts,) = engine.counts(Cells((), root.row_rules(rules)), [()])
-            assert counts.tolist() == wanted
+    with over(engine, Small(schema, table)) as made:
+        (counts,) = made.counts(Cells((), root.row_rules(rules)), [()])
+        assert counts.tolist() == wanted
 
 
 class Watched:
@@ -262,9 +262,9 @@ class Watched:
         self._inner.keep(rules)
 
 
-@given(rules_with_rows(), st.booleans())
-@settings(max_examples=25)
-def test_both_engines_count_every_node_as_it_is_made(drawn: Any, narrowed: bool) -> None:
+@every_engine()
+@few_and_many(rules_with_rows(), st.booleans(), few=10, many=60)
+def test_every_node_is_counted_as_it_is_made(engine: str, drawn: Any, narrowed: bool) -> None:
     """Against looking each row up in the boxes of every level; then the leaves, which the memory engine has kept."""
     rules, table, choices = drawn
     schema = schema_of(rules)
@@ -275,19 +275,18 @@ def test_both_engines_count_every_node_as_it_is_made(drawn: Any, narrowed: bool)
     def inside(box: Box) -> int:
         return sum(all(low <= code < high for low, code, high in zip(box.lows, row, box.highs, strict=True)) for row in rows)
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "cut.parquet"
-        write_parquet(Small(schema, table), path)
-        for engine in engines(path, schema):
-            watched = Watched(engine.cutting(steps, tuple(rule.attribute for rule in rules)))
-            root = grow_private_tree(watched, rules, 60, Forced(itertools.chain(choices, ever(False))), Epsilon.parse(1))
-            level, wanted = [root], []
-            while level:
-                wanted.append([inside(node.box) for node in level])
-                level = [half for node in level for half in node.children]
-            assert watched.seen == wanted
-            (counts,) = engine.counts(Cells(steps, root.row_rules(rules)), [()])
-            assert counts.tolist() == [inside(leaf.box) for leaf in root.leaves()]
+    with over(engine, Small(schema, table)) as made:
+        watched = Watched(made.cutting(steps, tuple(rule.attribute for rule in rules)))
+        root = grow_private_tree(
+            watched, rules, 60, cut_when(itertools.chain(choices, ever(False))), comparisons(Epsilon.parse(1))
+        )
+        level, wanted = [root], []
+        while level:
+            wanted.append([inside(node.box) for node in level])
+            level = [half for node in level for half in node.children]
+        assert watched.seen == wanted
+        (counts,) = made.counts(Cells(steps, root.row_rules(rules)), [()])
+        assert counts.tolist() == [inside(leaf.box) for leaf in root.leaves()]
 
 
 @pytest.mark.parametrize("chunk", [3, 65_536])
@@ -320,13 +319,13 @@ def test_the_door_grows_the_tree_of_the_views_rows_only() -> None:
     schema = Schema("line", (Numeric("x", Decimal(0), Decimal(15), Decimal(1), Decimal(0)),), 100)
     rows = {"x": [0.0] * 9 + [9.0] * 9}
     engine = MemoryEngine(encode(open_source(rows), schema), SPLIT_KEY)
-    kernel = Kernel(schema, engine, Ledger(None, dataset="line", cap=1), version="1", encoding="test")
+    kernel = Kernel(schema, engine, book_at(None, dataset="line", cap=1), version="1", encoding="test")
     for text, wanted in (("x <= 3", {4, 2, 1}), ("x > 3", {4, 10, 7, 8, 9}), ("x == 12", set())):
         query = Query(View((Where(parse_predicate(text)),)), LEAF, PrivateTree((rule,), 9), (Epsilon.parse(10_000),))
         plan = resolve(query, schema)
         (bits,) = kernel._compute(plan).numbers
         assert bits is not None
-        assert isinstance(plan.question, door.GrownCuts)
+        assert isinstance(plan.question, ResolvedPrivateTree)
         root = tree_of(bits, plan.question.rules)
         codes = {node.cut.code for node in root.nodes() if node.cut is not None}
         assert codes == wanted

@@ -24,15 +24,20 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.twins import few_and_many
 
-from dpmine.engines.duckdb import DuckDBTable
+from dpmine.base.errors import DataError
 from dpmine.engines.encoding import EncodedTable, encode, encoding_of
-from dpmine.errors import DataError
-from dpmine.frames import FileSource, open_source
-from dpmine.schema import ItemList, Nominal, Numeric, Schema, Unit
-from dpmine.value_texts import number_of_value, text_of_value
+from dpmine.engines.sql.duckdb import DuckDBFiles
+from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import FileSource, open_source
+from dpmine.facts.value_texts import number_of_value, text_of_value
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 NOON = dt.datetime(2020, 1, 31, 12)
@@ -165,7 +170,7 @@ def test_a_number_too_long_to_write_is_missing_at_once() -> None:
 
 def test_no_text_depends_on_the_process() -> None:
     """An address or the order of a set would give the same row other codes in the next process, under the same root."""
-    ask = "from dpmine.value_texts import text_of_value as t; print(t({'a','b','c','d'}), t(object()), t([{'x','y'}]))"
+    ask = "from dpmine.facts.value_texts import text_of_value as t; print(t({'a','b','c','d'}), t(object()), t([{'x','y'}]))"
     said = {
         subprocess.run(
             [sys.executable, "-c", ask],
@@ -249,8 +254,7 @@ def logical_tables(draw: st.DrawFn) -> pa.Table:
     )
 
 
-@given(logical_tables())
-@settings(max_examples=30)
+@few_and_many(logical_tables(), few=6, many=30)
 def test_every_kind_of_value_has_one_text_and_one_number_in_every_source(table: pa.Table) -> None:
     sources = {kind: open_source(made(table)) for kind, made in FRAMES.items()}
     with tempfile.TemporaryDirectory() as folder:
@@ -277,15 +281,14 @@ def schema_for(table: pa.Table, names: tuple[str, ...]) -> Schema:
     return Schema("kinds", tuple(attributes), 100)
 
 
-def codes_of(table: EncodedTable | DuckDBTable) -> list[list[int]]:
+def codes_of(table: EncodedTable | DuckDBFiles) -> list[list[int]]:
     if isinstance(table, EncodedTable):
         return [codes.tolist() for codes in table.columns.values()]
     found = table.source.cursor().execute(table.coded.sql(dialect="duckdb")).fetchnumpy()
     return [found[f"a{place}"].tolist() for place in range(len(table.schema.attributes))]
 
 
-@given(logical_tables())
-@settings(max_examples=20)
+@few_and_many(logical_tables(), few=4, many=20)
 def test_the_same_rows_have_the_same_codes_in_every_source_and_engine(table: pa.Table) -> None:
     names = tuple(name for name in KINDS if name not in WITHOUT_TYPE_IN_PARQUET)
     schema, plain = schema_for(table, names), schema_for(table, IN_PLACE)
@@ -295,12 +298,12 @@ def test_the_same_rows_have_the_same_codes_in_every_source_and_engine(table: pa.
     with tempfile.TemporaryDirectory() as folder:
         pq.write_table(table, f"{folder}/t.parquet")
         assert codes_of(encode(open_source(f"{folder}/t.parquet"), schema)) == expected
-        in_files = DuckDBTable(plain, FileSource(f"{folder}/t.parquet", keep_in_files=True))
+        in_files = DuckDBFiles(plain, FileSource(f"{folder}/t.parquet", keep_in_files=True))
         in_memory = encode(open_source(f"{folder}/t.parquet"), plain)
         assert in_files.encoding == in_memory.encoding
         assert codes_of(in_files) == codes_of(in_memory)
         write_csv(Path(folder) / "t.csv", table, IN_PLACE)
-        in_files = DuckDBTable(plain, FileSource(f"{folder}/t.csv", keep_in_files=True))
+        in_files = DuckDBFiles(plain, FileSource(f"{folder}/t.csv", keep_in_files=True))
         in_memory = encode(open_source(f"{folder}/t.csv"), plain)
         assert in_files.encoding == in_memory.encoding
         assert codes_of(in_files) == codes_of(in_memory)

@@ -14,7 +14,7 @@ from golden_world import PLENTY, World, entry
 
 import dpmine as dm
 from dpmine import col
-from dpmine.errors import BudgetError, DpmineError
+from dpmine.base.errors import BudgetError, DpmineError
 
 A_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
@@ -50,7 +50,7 @@ def _again(world: World) -> Any:
     till.ring("at another price", private.count(epsilon="0.25"))
     till.ring("under a name", private.count(epsilon="0.5", request_key="monday"))
     till.ring("under that name again", private.count(epsilon="0.5", request_key="monday"))
-    return {**till.charged, "preview": private.count(epsilon="0.5", dry_run=True)}
+    return {**till.charged, "preview": private.preview.count(epsilon="0.5")}
 
 
 @entry("cost/disjoint parts cost their maximum", duckdb=True)
@@ -60,8 +60,8 @@ def _disjoint(world: World) -> Any:
     for number, (label, part) in enumerate(private.partition("ward").items(), start=1):
         till.ring(label, part.count(epsilon=f"0.{number}"))
     wards = private.partition("ward")
-    till.ring("one part by cells", wards["north"].cells("cough").count_cells(epsilon=["0.5", "0.3"])[0])
-    till.ring("the same part by another key", wards["north"].cells("diagnosis").count_cells(epsilon="0.2")[0])
+    till.ring("one part by cells", wards["north"].cells("cough").count(epsilon=["0.5", "0.3"])[0])
+    till.ring("the same part by another key", wards["north"].cells("diagnosis").count(epsilon="0.2")[0])
     till.ring("all rows", private.count(epsilon="0.1"))
     return till.charged
 
@@ -73,7 +73,7 @@ def _views(world: World) -> Any:
     till.ring("young", private.where("age < 40").count(epsilon="0.3"))
     till.ring("old", private.where("age >= 40").count(epsilon="0.3"))
     till.ring("old and coughing", private.where("age >= 40").where("cough == yes").count(epsilon="0.1"))
-    till.ring("a test's cells", private.cells(col("age") >= 40).count_cells(epsilon="0.3")[0])
+    till.ring("a test's cells", private.cells(col("age") >= 40).count(epsilon="0.3")[0])
     return till.charged
 
 
@@ -117,14 +117,14 @@ def _asked_a_few(world: World, data: dm.DataSet) -> dm.PrivateTable:
     private = world.granted(data, "alice", 10)
     private.count(epsilon="0.5")
     private.where("age >= 40 and history contains [flu]").histogram("ward", "cough", epsilon="0.25")
-    private.cells("ward").choose_cells(["age", "cough"], score="gini", epsilon="0.1")
+    private.cells("ward").choose(["age", "cough"], score="gini", epsilon="0.1")
     private.sparse_histogram("ward", "age", epsilon=1)
     private.choose("ward", epsilon="0.1")
     private.mean("dose", epsilon="0.5")
     private.quantile("age", "0.25", epsilon="0.125")
     private.means(["age", "dose"], epsilon="0.5")
-    private.median("dose", epsilon="0.5", mechanism="geometric")
-    private.count(epsilon="0.1", mechanism="staircase")
+    private.median("dose", epsilon="0.5", design="geometric")
+    private.count(epsilon="0.1", design="staircase")
     private.choose_model([COUGHING, COUGHING], epsilon="0.1")
     return private
 
@@ -193,8 +193,7 @@ REFUSED: dict[str, Ask] = {
     "an epsilon below the smallest": lambda table: table.count(epsilon="0.0000000001"),
     "an epsilon that is no number": lambda table: table.count(epsilon="much"),
     "more than remains": lambda table: table.count(epsilon=PLENTY + 1),
-    "epsilons of another number of cells": lambda table: table.cells("ward").count_cells(epsilon=[1, 2]),
-    "one count of many cells": lambda table: table.cells("ward").count(epsilon=1),
+    "epsilons of another number of cells": lambda table: table.cells("ward").count(epsilon=[1, 2]),
     "a threshold of nothing": lambda table: table.sparse_histogram("ward", epsilon=1, at_least=0),
     "the mean of a category": lambda table: table.mean("ward", epsilon=1),
     "an order beyond one": lambda table: table.quantile("age", 1.5, epsilon=1),
@@ -203,9 +202,9 @@ REFUSED: dict[str, Ask] = {
     "an unknown mechanism of choice": lambda table: table.choose("ward", mechanism="dice", epsilon=1),
     "an unknown calibration": lambda table: table.choose("ward", calibration="loose", epsilon=1),
     "an unknown ball": lambda table: table.sums(["age"], ball="l2", epsilon=1),
-    "an unknown designed mechanism": lambda table: table.mean("age", mechanism="magic", epsilon=1),
-    "a designed count without bounds": lambda table: table.count(mechanism="heuristic", epsilon=1),
-    "a table that does not keep epsilon": lambda table: table.median("dose", mechanism=OWN, epsilon="0.5"),
+    "an unknown designed mechanism": lambda table: table.mean("age", design="magic", epsilon=1),
+    "a designed count without bounds": lambda table: table.count(design="heuristic", epsilon=1),
+    "a table that does not keep epsilon": lambda table: table.median("dose", design=OWN, epsilon="0.5"),
     "a split of no share": lambda table: table.split(test=1),
     "a tree too deep": lambda table: dm.TreeClassifier(max_depth=21).fit(table),
     "a tree by the gain ratio": lambda table: dm.DiffPID3(criterion="gainratio").fit(table),

@@ -14,30 +14,26 @@ from typing import Any
 
 import numpy as np
 
-from dpmine.epsilon import Epsilon
-from dpmine.expressions import Key, Predicate
-from dpmine.intervals import Interval
-from dpmine.mining.budget_plans import BudgetPlan
+from dpmine.base.epsilon import Epsilon
+from dpmine.budget.plans import BudgetPlan
+from dpmine.language.keys import Key
+from dpmine.language.predicates import Predicate
 from dpmine.mining.evaluation import Evaluation
-from dpmine.queries import Preview
+from dpmine.noise.confidence import Interval
 from dpmine.release.released import ReleasedTable
-from dpmine.results import (
-    ChosenLabel,
-    ChosenModel,
-    ChosenPoint,
-    ChosenSplit,
-    CredibleInterval,
-    DesignedAnswer,
-    Estimate,
-    GrownTree,
-    NoisyCount,
-    NoisyHistogram,
-    NoisyOffsets,
-    NoisySparseHistogram,
-    NoisyVector,
-    Receipt,
-    Stayed,
-)
+from dpmine.results.choose_label import ChosenLabel
+from dpmine.results.choose_model import ChosenModel
+from dpmine.results.choose_split import ChosenSplit, Stayed
+from dpmine.results.designed_statistic import CredibleInterval, DesignedAnswer
+from dpmine.results.estimates import Estimate
+from dpmine.results.histogram import NoisyCount, NoisyHistogram
+from dpmine.results.offset_sums import NoisyOffsetSums
+from dpmine.results.preview import Preview
+from dpmine.results.private_tree import GrownPrivateTree
+from dpmine.results.quantile import ChosenQuantile
+from dpmine.results.receipts import Receipt
+from dpmine.results.sparse_histogram import NoisySparseHistogram
+from dpmine.results.vector_sums import NoisyVectorSums
 
 DIGITS = 9
 FEW_LINES = 14  # of a text that is recorded whole
@@ -121,13 +117,13 @@ def _paid(item: Any) -> Any:
 
 @form_of.register
 def _(item: NoisyCount) -> Any:
-    seen = {"value": item.value, "scale": form_of(item.scale), "deviation": form_of(item.standard_deviation)}
+    seen = {"value": item.value, "scale": form_of(item.law.fraction), "deviation": form_of(item.standard_deviation)}
     return {**seen, "interval": form_of(item.interval()), **_text(item), **_paid(item)}
 
 
 @form_of.register
 def _(item: NoisyHistogram) -> Any:
-    named = {"titles": item.titles, "labels": item.labels, "counts": item.counts, "scale": item.scale}
+    named = {"titles": item.titles, "labels": item.labels, "counts": item.counts, "scale": item.law.fraction}
     first = next(iter(item.items()))[0]
     return {**form_of(named), "first interval": form_of(item.interval(first)), **_text(item), **_paid(item)}
 
@@ -135,7 +131,7 @@ def _(item: NoisyHistogram) -> Any:
 @form_of.register
 def _(item: NoisySparseHistogram) -> Any:
     shown = [[*labels, count] for labels, count in item.items()]
-    stated = {"at_least": item.at_least, "combinations": item.combinations, "scale": form_of(item.scale)}
+    stated = {"at_least": item.at_least, "combinations": item.combinations, "scale": form_of(item.law.fraction)}
     return {"titles": form_of(item.titles), "shown": shown, **stated, **_text(item), **_paid(item)}
 
 
@@ -146,23 +142,23 @@ def _(item: Estimate) -> Any:
 
 
 @form_of.register
-def _(item: NoisyVector) -> Any:
+def _(item: NoisyVectorSums) -> Any:
     each = {name: [item[name].value, item[name].low, item[name].high] for name in item}
     return {"rows": item.rows, "ball": item.ball, "each": form_of(each), **_text(item), **_paid(item)}
 
 
 @form_of.register
-def _(item: NoisyOffsets) -> Any:
-    return {"sums": form_of(item.sums), "scales": form_of(item.scales), **_paid(item)}
+def _(item: NoisyOffsetSums) -> Any:
+    return {"sums": form_of(item.sums), "scales": form_of([law.fraction for law in item.laws]), **_paid(item)}
 
 
 @form_of.register
-def _(item: GrownTree) -> Any:
+def _(item: GrownPrivateTree) -> Any:
     return {"cut": form_of(item.bits), **_paid(item)}
 
 
 @form_of.register
-def _(item: ChosenPoint) -> Any:
+def _(item: ChosenQuantile) -> Any:
     seen = {"value": item.value, "order": item.order, "rows_away": item.rows_away}
     return {**form_of(seen), **_text(item), **_paid(item)}
 

@@ -10,23 +10,23 @@ from golden_table import FOUR_CLASSES, PERSONS, PUBLIC_ROWS, SCHEMA, TABLE
 from golden_world import World, entry
 
 import dpmine as dm
-from dpmine.mining.models import Model
+from dpmine.facts.schema import Schema
+from dpmine.mining.model_estimator import ModelEstimator
 from dpmine.release.estimator import ReleaseEstimator
-from dpmine.schema import Schema
 
 Make = Callable[[], Any]
 SEED = 11
 HEADS = 6  # rows of a release that are recorded
 
 
-def model_form(model: Model) -> Any:
+def model_form(model: ModelEstimator[Any]) -> Any:
     """A fitted model as it is saved, without the schema (which is the table's own, and is checked to be)."""
     form = model.to_json()
     assert form.pop("schema") == model.schema_.to_toml()
     return json.loads(json.dumps(form)) | {"charged": str(model.charged_)}
 
 
-def predictions(model: Model) -> Any:
+def predictions(model: ModelEstimator[Any]) -> Any:
     return {name: list(column) for name, column in model.predictions(PUBLIC_ROWS).columns.items()}
 
 

@@ -11,9 +11,13 @@ from golden_world import question
 
 import dpmine as dm
 from dpmine import col
-from dpmine.expressions import And, Contains, Key, Part, Predicate
-from dpmine.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit
-from dpmine.queries import CALIBRATIONS, MECHANISMS, SPLIT_SCORES, CutRule, Divide, Multiway, Specialise
+from dpmine.language.keys import Key, Part
+from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit
+from dpmine.language.predicates import And, Contains, Predicate
+from dpmine.questions.choices import CALIBRATIONS, MECHANISMS
+from dpmine.questions.choose_split import SPLIT_SCORES
+from dpmine.questions.private_tree import CutRule
+from dpmine.questions.splits import Divide, Multiway, Specialise
 
 EPSILON = "0.5"
 NEAREST = Nearest(("age", "dose"), (1, 5), ((30, 20), (60, 60), (80, 90)))
@@ -33,7 +37,7 @@ question("count/large epsilon", lambda table: table.count(epsilon=40))
 question("count/of a view", lambda table: table.where(col("age") >= 40).where("cough == yes").count(epsilon=EPSILON))
 question("count/of a part", lambda table: table.partition("ward")["south"].count(epsilon=EPSILON), duckdb=True)
 question("count/of persons", lambda table: table.count(epsilon=EPSILON), schema=PERSONS)
-question("count/preview", lambda table: table.count(epsilon=EPSILON, dry_run=True))
+question("count/preview", lambda table: table.preview.count(epsilon=EPSILON))
 question("count/interval of a small view", lambda table: table.where("age >= 99").count(epsilon="0.05"))
 
 
@@ -48,10 +52,10 @@ question("count/of train and test of persons", _train_and_test, schema=PERSONS)
 LEAF = dm.Leaf()
 RULES = dm.Split(dm.parse_key("cough"), (LEAF, dm.Split(dm.parse_key("age:40:60"), (LEAF, LEAF, LEAF))))
 
-question("count_cells/of a key", lambda table: table.cells("ward").count_cells(epsilon=EPSILON), duckdb=True)
-question("count_cells/of a rule tree", lambda table: table.cells(RULES).count_cells(epsilon=EPSILON), duckdb=True)
-question("count_cells/each at its own price", lambda table: table.cells(RULES).count_cells(epsilon=["0.1", 0, "0.5", "0.1"]))
-question("count_cells/preview", lambda table: table.cells(RULES).count_cells(epsilon=EPSILON, dry_run=True))
+question("count_cells/of a key", lambda table: table.cells("ward").count(epsilon=EPSILON), duckdb=True)
+question("count_cells/of a rule tree", lambda table: table.cells(RULES).count(epsilon=EPSILON), duckdb=True)
+question("count_cells/each at its own price", lambda table: table.cells(RULES).count(epsilon=["0.1", 0, "0.5", "0.1"]))
+question("count_cells/preview", lambda table: table.cells(RULES).preview.count(epsilon=EPSILON))
 
 question("histogram/by a column", lambda table: table.histogram("ward", epsilon=EPSILON), duckdb=True)
 question("histogram/by grid points", lambda table: table.histogram("dose", epsilon=EPSILON))
@@ -59,20 +63,18 @@ question(
     "histogram/by two keys", lambda table: table.histogram("ward", col("age").bins(30, 60), epsilon=EPSILON), duckdb=True
 )
 question("histogram/of persons", lambda table: table.histogram("ward", epsilon=EPSILON), schema=PERSONS)
-question("histogram/preview", lambda table: table.histogram("ward", "cough", epsilon=EPSILON, dry_run=True))
+question("histogram/preview", lambda table: table.preview.histogram("ward", "cough", epsilon=EPSILON))
 question("crosstab/ward and diagnosis", lambda table: table.crosstab("ward", "diagnosis", epsilon=EPSILON))
-question("histogram_cells/of a rule tree", lambda table: table.cells(RULES).histogram_cells("diagnosis", epsilon=EPSILON))
-question(
-    "histogram_cells/each at its own price", lambda table: table.cells("cough").histogram_cells("ward", epsilon=[0, EPSILON])
-)
-question("histogram_cells/preview", lambda table: table.cells("cough").histogram_cells("ward", epsilon=1, dry_run=True))
+question("histogram_cells/of a rule tree", lambda table: table.cells(RULES).histogram("diagnosis", epsilon=EPSILON))
+question("histogram_cells/each at its own price", lambda table: table.cells("cough").histogram("ward", epsilon=[0, EPSILON]))
+question("histogram_cells/preview", lambda table: table.cells("cough").preview.histogram("ward", epsilon=1))
 
 MANY = ("ward", "cough", "age", "dose", "weight")
 
 question("sparse_histogram/by five columns", lambda table: table.sparse_histogram(*MANY, epsilon=1), duckdb=True)
 question("sparse_histogram/with a threshold", lambda table: table.sparse_histogram("ward", "dose", epsilon=1, at_least=7))
 question("sparse_histogram/few combinations", lambda table: table.sparse_histogram("ward", "cough", epsilon=EPSILON))
-question("sparse_histogram/preview", lambda table: table.sparse_histogram(*MANY, epsilon=1, dry_run=True))
+question("sparse_histogram/preview", lambda table: table.preview.sparse_histogram(*MANY, epsilon=1))
 
 # -- predicates and keys -----------------------------------------------------------------------------------------------
 
@@ -142,8 +144,8 @@ question("quantile/three decimals", lambda table: table.quantile("dose", 0.875, 
 question("min/age", lambda table: table.min("age", epsilon=EPSILON))
 question("max/age", lambda table: table.max("age", epsilon=EPSILON))
 for _name in ("sum", "mean", "variance", "median", "max"):
-    question(f"{_name}/preview", lambda table, name=_name: getattr(table, name)("dose", epsilon=EPSILON, dry_run=True))
-question("quantile/preview", lambda table: table.quantile("age", "0.25", epsilon=EPSILON, dry_run=True))
+    question(f"{_name}/preview", lambda table, name=_name: getattr(table.preview, name)("dose", epsilon=EPSILON))
+question("quantile/preview", lambda table: table.preview.quantile("age", "0.25", epsilon=EPSILON))
 
 for _name in ("sums", "means"):
     for _ball in (None, "l1", "l-infinity"):
@@ -153,7 +155,7 @@ for _name in ("sums", "means"):
             duckdb=_ball is None,
         )
     question(f"{_name}/of one column", lambda table, name=_name: getattr(table, name)(["age"], epsilon=1))
-    question(f"{_name}/preview", lambda table, name=_name: getattr(table, name)(["age", "dose"], epsilon=1, dry_run=True))
+    question(f"{_name}/preview", lambda table, name=_name: getattr(table.preview, name)(["age", "dose"], epsilon=1))
 question("means/of persons", lambda table: table.means(["age", "dose"], epsilon=1), schema=PERSONS)
 question("means/of too few rows", lambda table: table.where("age >= 99").means(["age", "dose"], epsilon="0.1"))
 
@@ -163,23 +165,21 @@ FIXED = ("geometric", "staircase", "heuristic", "randomised-response")
 """Mechanisms in closed form; "optimal", "risk-averse" and what "auto" may take are solved by scipy."""
 
 for _by in ("geometric", "staircase"):
-    question(f"count/{_by}", lambda table, by=_by: table.count(epsilon=EPSILON, mechanism=by))
-    question(f"sum/{_by}", lambda table, by=_by: table.sum("dose", epsilon=EPSILON, mechanism=by), duckdb=_by == "geometric")
+    question(f"count/{_by}", lambda table, by=_by: table.count(epsilon=EPSILON, design=by))
+    question(f"sum/{_by}", lambda table, by=_by: table.sum("dose", epsilon=EPSILON, design=by), duckdb=_by == "geometric")
 for _by in FIXED:
     question(
         f"count/{_by} within bounds",
-        lambda table, by=_by: table.count(epsilon=EPSILON, mechanism=dm.prior("flat", low=0, high=300, by=by)),
+        lambda table, by=_by: table.count(epsilon=EPSILON, design=dm.prior("flat", low=0, high=300, by=by)),
     )
     for _statistic in ("mean", "median", "max"):
         question(
             f"{_statistic}/{_by}",
-            lambda table, by=_by, statistic=_statistic: getattr(table, statistic)("dose", epsilon=1, mechanism=by),
+            lambda table, by=_by, statistic=_statistic: getattr(table, statistic)("dose", epsilon=1, design=by),
         )
 question(
     "sum/a prior on a lattice",
-    lambda table: table.sum(
-        "age", epsilon=EPSILON, mechanism=dm.prior("normal:10000:800", low=0, high=20_000, by="staircase")
-    ),
+    lambda table: table.sum("age", epsilon=EPSILON, design=dm.prior("normal:10000:800", low=0, high=20_000, by="staircase")),
 )
 PRIORS = {
     "normal": dm.prior("normal:2:1", by="geometric"),
@@ -188,16 +188,16 @@ PRIORS = {
     "weights": dm.prior("weights:1,2,3,4,5,6", low=0, high=5, step=1, loss="miss", by="heuristic"),
 }
 for _name, _prior in PRIORS.items():
-    question(f"median/prior {_name}", lambda table, prior=_prior: table.median("dose", epsilon=1, mechanism=prior))
+    question(f"median/prior {_name}", lambda table, prior=_prior: table.median("dose", epsilon=1, design=prior))
 OWN = dm.FiniteMechanism("0", "5", ("0", "5"), ((2, 1), (1, 2)))
-question("median/a mechanism of one's own", lambda table: table.median("dose", epsilon=1, mechanism=OWN))
-question("mean/geometric of persons", lambda table: table.mean("dose", epsilon=1, mechanism="geometric"), schema=PERSONS)
-question("mean/geometric preview", lambda table: table.mean("dose", epsilon=1, mechanism="geometric", dry_run=True))
+question("median/a mechanism of one's own", lambda table: table.median("dose", epsilon=1, design=OWN))
+question("mean/geometric of persons", lambda table: table.mean("dose", epsilon=1, design="geometric"), schema=PERSONS)
+question("mean/geometric preview", lambda table: table.preview.mean("dose", epsilon=1, design="geometric"))
 for _by in ("auto", "optimal", "risk-averse"):
     question(
-        f"mean/{_by}", lambda table, by=_by: solved(table.mean("dose", epsilon=1, mechanism=dm.prior("normal:2:1", by=by)))
+        f"mean/{_by}", lambda table, by=_by: solved(table.mean("dose", epsilon=1, design=dm.prior("normal:2:1", by=by)))
     )
-question("count/auto", lambda table: table.count(epsilon=EPSILON, mechanism="auto"))
+question("count/auto", lambda table: table.count(epsilon=EPSILON, design="auto"))
 
 # -- for clusterings ---------------------------------------------------------------------------------------------------
 
@@ -254,27 +254,25 @@ for _name, _among in FAMILIES.items():
         lambda table, score=_score, among=_among: table.choose(among, score=score, epsilon=2),
         duckdb=_name in ("specialisations", "divisions", "all of them"),
     )
-question("choose/preview", lambda table: table.choose(["ward", "age"], score="gini", epsilon=EPSILON, dry_run=True))
-question("choose/preview of a label", lambda table: table.choose("ward", epsilon=EPSILON, dry_run=True))
+question("choose/preview", lambda table: table.preview.choose(["ward", "age"], score="gini", epsilon=EPSILON))
+question("choose/preview of a label", lambda table: table.preview.choose("ward", epsilon=EPSILON))
 question("choose/label of a test", lambda table: table.choose(col("age") >= 40, epsilon="0.05"))
 question("choose/of persons", lambda table: table.choose(["ward", "age"], score="max", epsilon=EPSILON), schema=PERSONS)
-question("choose_cells/labels", lambda table: table.cells("cough").choose_cells("ward", epsilon=["0.2", "0.1"]))
+question("choose_cells/labels", lambda table: table.cells("cough").choose("ward", epsilon=["0.2", "0.1"]))
 question(
     "choose_cells/splits of every cell alike",
-    lambda table: table.cells(RULES).choose_cells(["age", "ward"], score="mixed", epsilon=EPSILON),
+    lambda table: table.cells(RULES).choose(["age", "ward"], score="mixed", epsilon=EPSILON),
     duckdb=True,
 )
 question(
     "choose_cells/splits of each cell's own",
-    lambda table: table.cells("cough").choose_cells([["age"], ["ward", "dose"]], score="max", epsilon=[EPSILON, 1]),
+    lambda table: table.cells("cough").choose([["age"], ["ward", "dose"]], score="max", epsilon=[EPSILON, 1]),
 )
 question(
     "choose_cells/not asked in one cell",
-    lambda table: table.cells("cough").choose_cells(["age"], score="max", epsilon=[0, 1]),
+    lambda table: table.cells("cough").choose(["age"], score="max", epsilon=[0, 1]),
 )
-question(
-    "choose_cells/preview", lambda table: table.cells("cough").choose_cells(["age"], score="max", epsilon=1, dry_run=True)
-)
+question("choose_cells/preview", lambda table: table.cells("cough").preview.choose(["age"], score="max", epsilon=1))
 
 # -- at an epsilon that leaves no noise --------------------------------------------------------------------------------
 
@@ -296,7 +294,7 @@ for _where, _rows in (("all rows", And(())), ("an even number of rows", dm.parse
         question(
             f"{_statistic}/geometric without noise of {_where}",
             lambda table, statistic=_statistic, rows=_rows: getattr(table.where(rows), statistic)(
-                "dose", epsilon=EXACT, mechanism="geometric"
+                "dose", epsilon=EXACT, design="geometric"
             ),
         )
     question(
@@ -313,7 +311,7 @@ question("sparse_histogram/without noise", lambda table: table.sparse_histogram(
 for _score in SPLIT_SCORES:
     question(
         f"choose_cells/best by {_score}",
-        lambda table, score=_score: table.cells("ward").choose_cells(
+        lambda table, score=_score: table.cells("ward").choose(
             ["cough", "age", "weight", dm.Stay(2)], score=score, epsilon=EXACT
         ),
     )

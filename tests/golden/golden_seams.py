@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 import dpmine as dm
-from dpmine.epsilon import Epsilon
-from dpmine.kernel.entropy import Entropy
-from dpmine.queries import Preview, Query, Reply
-from dpmine.schema import Schema
-from dpmine.statements import Statement
-from dpmine.tables import Executor, PrivateTable
+from dpmine.base.epsilon import Epsilon
+from dpmine.facts.schema import Schema
+from dpmine.kernel.samplers.entropy import Entropy
+from dpmine.language.answers import Quote, Reply
+from dpmine.language.queries import Query
+from dpmine.results.statements import PaidAnswer, Statement
+from dpmine.tables.executor import Executor
+from dpmine.tables.private_table import PrivateTable
 
 SPLIT_KEY_BYTES = 32
 
@@ -71,7 +73,7 @@ class Watching:
         self._tell(query)
         return reply
 
-    def preview(self, query: Query) -> Preview:
+    def preview(self, query: Query) -> Quote:
         return self._executor.preview(query)
 
     def remaining(self) -> Epsilon:
@@ -79,6 +81,9 @@ class Watching:
 
     def statement(self) -> Statement:
         return self._executor.statement()
+
+    def answers(self) -> tuple[PaidAnswer, ...]:
+        return self._executor.answers()
 
 
 def watched(private: dm.PrivateTable, tell: Callable[[Query], None]) -> dm.PrivateTable:

@@ -13,7 +13,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from dpmine.schema import ItemList, Nominal, Numeric, Schema, TaxonomyNode, Unit
+from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.schema import Schema
 
 ROWS = 200
 WARDS = ("north", "south", "east", "west")

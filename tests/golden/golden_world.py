@@ -17,9 +17,9 @@ from golden_seams import pinned, watched
 from golden_table import SCHEMA, TABLE, write_csv
 
 import dpmine as dm
+from dpmine.facts.schema import Schema
+from dpmine.language.queries import Query
 from dpmine.mining.estimators import Estimator
-from dpmine.queries import Query
-from dpmine.schema import Schema
 
 PLENTY = 1000
 """Enough for any entry that is not about running short."""

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from laws import ALARM, exponential_law, p_value, permute_and_flip_law
+from support.laws import ALARM, exponential_law, p_value, permute_and_flip_law
 
 import dpmine as dm
-from dpmine.intervals import noise_deviation
+from dpmine.noise.laplace import noise_deviation
 
 VOTES = [27, 23, 9, 0]
 MEALS = ("pizza", "salad", "hamburger", "pie")
@@ -74,7 +74,7 @@ def canteens() -> Iterator[dm.DataSet]:
 
 def drawn_through_the_door(canteens: dm.DataSet, epsilon: str, mechanism: str, calibration: str) -> list[int]:
     private = canteens.grant("anna", epsilon=50)
-    chosen = private.cells("room").choose_cells("vote", epsilon=epsilon, mechanism=mechanism, calibration=calibration)
+    chosen = private.cells("room").choose("vote", epsilon=epsilon, mechanism=mechanism, calibration=calibration)
     return np.bincount([one.index for one in chosen if one is not None], minlength=4).tolist()
 
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from laws import ALARM, exponential_law, frequencies, p_value
+from support.laws import ALARM, exponential_law, frequencies, p_value
 
 import dpmine as dm
-from dpmine.kernel.choice import exponential, stretches
-from dpmine.kernel.entropy import Entropy
+from dpmine.kernel.samplers.choice import exponential, stretches
+from dpmine.kernel.samplers.entropy import Entropy
 from dpmine.kernel.scores import MaxScore, threshold_scores
 
 LENGTHS = [2, 1, 2, 2, 3, 1, 1]
@@ -90,7 +90,7 @@ def copies() -> Iterator[dm.DataSet]:
 @pytest.mark.parametrize("calibration", RATES)
 def test_choices_through_the_door_follow_the_table(copies: dm.DataSet, calibration: str) -> None:
     private = copies.grant("anna", epsilon=50)
-    chosen = private.cells("copy").choose_cells(["value"], score="max", epsilon=1, calibration=calibration)
+    chosen = private.cells("copy").choose(["value"], score="max", epsilon=1, calibration=calibration)
     cuts = [int(one.key.cuts[0]) for one in chosen if one is not None]  # type: ignore[union-attr]
     drawn = np.bincount(cuts, minlength=13)
     assert drawn[0] == 0

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from laws import exponential_law, privacy_loss
+from support.laws import exponential_law, privacy_loss
 
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
 from dpmine.kernel.scores import (
     CountScore,
     GiniScore,

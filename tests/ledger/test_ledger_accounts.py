@@ -7,14 +7,14 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_auditor import audit
-from ledger_worlds import SCHEMA, WHOLE, cell_request, open_ledger, pay, request, small_table
+from support.ledger_auditor import audit
+from support.ledgers import SCHEMA, WHOLE, cell_request, open_ledger, pay, request, small_table
 
 import dpmine as dm
-from dpmine.epsilon import UNITS, Epsilon, format_units
-from dpmine.errors import BudgetError, EpsilonError, LedgerError, RequestError
-from dpmine.kernel.ledger import Ledger
-from dpmine.kernel.replay import DATASET
+from dpmine.base.epsilon import UNITS, Epsilon, format_units
+from dpmine.base.errors import BudgetError, EpsilonError, LedgerError, RequestError
+from dpmine.kernel.ledger.accounts import DATASET
+from dpmine.owner.ledgers import book_at
 
 
 @pytest.fixture
@@ -259,13 +259,13 @@ def test_accounts_lists_the_analysts_by_name(ledger):
 def test_a_ledger_names_its_currency_and_what_neighbours_are(ledger):
     assert ledger.fact("currency") == "pure epsilon, in units of 1e-9"
     assert ledger.fact("neighbours") == "add or remove one row"
-    assert ledger.fact("format") == "dpmine-ledger-2"
+    assert ledger.fact("format") == "dpmine-ledger-3"
 
 
 def test_a_ledger_belongs_to_the_data_set_it_was_made_for(tmp_path):
     open_ledger(tmp_path / "l.db", cap=5).close()
     with pytest.raises(LedgerError, match="belongs to the data set 'clinic', not to 'other'"):
-        Ledger(tmp_path / "l.db", dataset="other", cap=None)
+        book_at(tmp_path / "l.db", dataset="other", cap=None)
 
 
 def test_a_ledger_keeps_the_cap_it_was_made_with(tmp_path):

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import dpmine as dm
-from dpmine.dataset import default_ledger
 from dpmine.datasets import patients, patients_schema
+from dpmine.owner import default_ledger
 
 RECORDS = patients(50)
 SCHEMA = patients_schema()

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_auditor import Audit, audit
-from ledger_worlds import HERE, count_query, hash_of, kernel_on, open_ledger, python, random_query
+from support.ledger_auditor import Audit, audit
+from support.ledgers import count_query, hash_of, kernel_on, open_ledger, python, random_query
 
-from dpmine.errors import RequestInProgress
-from dpmine.kernel.ledger import Ledger
-from dpmine.kernel.witness import FileWitness
-from dpmine.queries import Query
-from dpmine.wire import to_wire
+from dpmine.base.errors import RequestInProgress
+from dpmine.base.wire import to_wire
+from dpmine.kernel.ledger.book import Ledger
+from dpmine.language.queries import Query
+from dpmine.owner.head_files import FileWitness
 
 CAP = 10**12
 BEFORE_THE_CHARGE = ("planned", "reserving")
@@ -43,7 +43,7 @@ class Crasher:
     """Runs queries in a process that is killed."""
 
     def __init__(self) -> None:
-        self._process = python(str(HERE / "crash_worker.py"))
+        self._process = python("-m", "support.crash_worker")
 
     def run(self, path: Path, queries: list[Query], **options: Any) -> dict[str, Any]:
         witness = witness_of_ledger(path)

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ledger_auditor import audit
-from ledger_worlds import WHOLE, cell_request, count_query, kernel_on, open_ledger, pay, request
+from support.ledger_auditor import audit
+from support.ledgers import WHOLE, cell_request, count_query, kernel_on, open_ledger, pay, request
 
-import dpmine.kernel.ledger as ledger_module
-from dpmine.errors import LedgerError
-from dpmine.kernel.witness import FileWitness
-from dpmine.wire import to_wire
+from dpmine.base.errors import LedgerError
+from dpmine.base.wire import to_wire
+from dpmine.kernel.ledger.book import Ledger
+from dpmine.kernel.ledger.replay import Replay
+from dpmine.owner.head_files import FileWitness
 
 HEADROOMS = (*range(3, 40), *range(40, 160, 2))
 
@@ -59,7 +60,7 @@ def path(tmp_path):
     return tmp_path / "l.db"
 
 
-def opened(path: Any) -> ledger_module.Ledger:
+def opened(path: Any) -> Ledger:
     return open_ledger(path, witness=FileWitness(path.with_name("witness")))
 
 
@@ -101,12 +102,12 @@ def test_verifying_from_a_deep_stack_is_refused_and_the_ledger_goes_on(path):
 
 
 @pytest.mark.parametrize("error", [RecursionError, MemoryError])
-@pytest.mark.parametrize("step", ["of", "check_against"])
+@pytest.mark.parametrize("step", ["follow", "check_answers"])
 def test_running_out_of_stack_or_memory_while_opening_is_a_ledger_error(path, monkeypatch, step, error):
     def fail(*unused: Any) -> None:
         raise error
 
-    monkeypatch.setattr(ledger_module.Replay, step, fail)
+    monkeypatch.setattr(Replay, step, fail)
     with pytest.raises(LedgerError, match="Nothing is answered"):
         opened(path)
     monkeypatch.undo()
@@ -114,16 +115,16 @@ def test_running_out_of_stack_or_memory_while_opening_is_a_ledger_error(path, mo
 
 
 @pytest.mark.parametrize("error", [RecursionError, MemoryError, KeyboardInterrupt])
-@pytest.mark.parametrize("step", ["follow", "add_own"])
+@pytest.mark.parametrize("step", ["follow", "add"])
 def test_a_state_that_was_changed_in_part_is_rebuilt_before_anything_else_is_charged(path, monkeypatch, step, error):
     ledger, other = opened(path), opened(path)
 
     def fail(self: Any, *unused: Any) -> None:
-        self.accounts.clear()
+        self.state.accounts.clear()
         raise error
 
     pay(other, request(30))
-    monkeypatch.setattr(ledger_module.Replay, step, fail)
+    monkeypatch.setattr(Replay, step, fail)
     with pytest.raises((LedgerError, KeyboardInterrupt)):
         ledger.reserve(request(40))
     monkeypatch.undo()

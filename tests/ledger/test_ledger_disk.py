@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_auditor import audit
-from ledger_worlds import (
+from support.ledger_auditor import audit
+from support.ledgers import (
     WHOLE,
     Ledger,
     PatientLedger,
@@ -27,10 +27,10 @@ from ledger_worlds import (
     request,
 )
 
-from dpmine.errors import AnswerError, LedgerError, LedgerTampered, RequestInProgress
-from dpmine.kernel.replay import DATASET
-from dpmine.queries import Reply
-from dpmine.wire import to_wire
+from dpmine.base.errors import AnswerError, LedgerError, LedgerTampered, RequestInProgress
+from dpmine.base.wire import to_wire
+from dpmine.kernel.ledger.accounts import DATASET
+from dpmine.language.answers import Reply
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def ledger(tmp_path):
 
 def pragma(ledger: Ledger, text: str) -> Any:
     """Set a fault on the ledger's own connection: SQLite then fails as it does on such a disk."""
-    return ledger._connection.execute(f"PRAGMA {text}").fetchone()
+    return ledger.kept_in._connection.execute(f"PRAGMA {text}").fetchone()
 
 
 # -- a database that cannot be written --------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def test_a_read_only_ledger_answers_nothing_and_charges_nothing(ledger):
     ledger.verify()
     assert kernel.answer(to_wire(count_query(50)), analyst="ann") == stored
     kernel.answer(to_wire(count_query(60)), analyst="ann")
-    assert audit(ledger.path).spent("ann") == 210
+    assert audit(ledger.kept_in.path).spent("ann") == 210
 
 
 def test_a_ledger_that_turns_read_only_after_the_charge_releases_nothing_and_keeps_the_charge(ledger):
@@ -76,7 +76,7 @@ def test_a_ledger_that_turns_read_only_after_the_charge_releases_nothing_and_kee
     with pytest.raises(LedgerError, match="Nothing is answered"):
         ledger.store(reservation, b"never seen")
     pragma(ledger, "query_only = 0")
-    left = audit(ledger.path)
+    left = audit(ledger.kept_in.path)
     assert (left.spent("ann"), left.unanswered) == (300, {("ann", "count at 200")})
     assert ledger.store(reservation, b"stored later").answer == b"stored later"
     ledger.verify()
@@ -94,7 +94,7 @@ def test_a_full_database_charges_nothing_and_goes_on_when_there_is_room(ledger):
 
     with pytest.raises(LedgerError, match=r"full.* Nothing is answered"):
         ask_on_and_on()
-    left = audit(ledger.path)
+    left = audit(ledger.kept_in.path)
     for reply in released:
         left.check_released(reply.head.sequence, reply.head.digest, hash_of(reply))
     assert left.spent("ann") == 100 + sum(cost for (_, key), cost in left.charged.items() if key != "count at 100")
@@ -102,7 +102,7 @@ def test_a_full_database_charges_nothing_and_goes_on_when_there_is_room(ledger):
     ledger.verify()
     units = 1000 + len(released)
     kernel.answer(to_wire(count_query(units)), analyst="ann")
-    assert audit(ledger.path).spent("ann") == 100 + sum(range(1000, units + 1))
+    assert audit(ledger.kept_in.path).spent("ann") == 100 + sum(range(1000, units + 1))
 
 
 def test_an_answer_for_which_there_is_no_room_is_not_released_and_its_charge_stands(ledger):
@@ -110,21 +110,21 @@ def test_an_answer_for_which_there_is_no_room_is_not_released_and_its_charge_sta
     pragma(ledger, f"max_page_count = {pragma(ledger, 'page_count')[0] + 1}")
     with pytest.raises(LedgerError, match="full"):
         ledger.store(reservation, b"x" * 1_000_000)
-    assert audit(ledger.path).unanswered == {("ann", "count at 200")}
+    assert audit(ledger.kept_in.path).unanswered == {("ann", "count at 200")}
     pragma(ledger, "max_page_count = 1000000")
     again = ledger.reserve(request(200))
     assert ledger.store(again, b"x" * 1_000_000).cost == 200
-    assert audit(ledger.path).spent("ann") == 300
+    assert audit(ledger.kept_in.path).spent("ann") == 300
 
 
 def test_a_ledger_locked_by_a_stranger_charges_nothing(ledger):
     pragma(ledger, "busy_timeout = 20")
-    with closing(sqlite3.connect(ledger.path, isolation_level=None)) as stranger:
+    with closing(sqlite3.connect(ledger.kept_in.path, isolation_level=None)) as stranger:
         stranger.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="locked"):
             ledger.reserve(request(200))
     pay(ledger, request(200))
-    assert audit(ledger.path).spent("ann") == 300
+    assert audit(ledger.kept_in.path).spent("ann") == 300
 
 
 def test_a_closed_ledger_answers_nothing(tmp_path):
@@ -173,7 +173,7 @@ def test_an_anchor_that_cannot_be_written_makes_no_ledger(tmp_path):
 
 
 def test_an_anchor_that_cannot_be_written_any_more_lets_no_answer_out(ledger):
-    anchor = ledger.path.with_name("l.db.anchor")
+    anchor = ledger.kept_in.path.with_name("l.db.anchor")
     kept = anchor.rename(anchor.with_name("kept"))
     anchor.mkdir()
     kernel = kernel_on(ledger)
@@ -181,10 +181,10 @@ def test_an_anchor_that_cannot_be_written_any_more_lets_no_answer_out(ledger):
         kernel.answer(to_wire(count_query(200)), analyst="ann")
     anchor.rmdir()
     kept.rename(anchor)
-    left = audit(ledger.path)
+    left = audit(ledger.kept_in.path)
     assert (left.spent("ann"), len(left.unanswered)) == (300, 1)
     kernel.answer(to_wire(count_query(200)), analyst="ann")  # the same request goes on where it stopped
-    assert audit(ledger.path).spent("ann") == 300
+    assert audit(ledger.kept_in.path).spent("ann") == 300
     ledger.verify()
 
 
@@ -193,9 +193,9 @@ def test_an_anchor_that_cannot_be_written_any_more_lets_no_answer_out(ledger):
 UNTIL_THE_DISK_IS_FULL = """
 import json, resource, signal, sys
 from pathlib import Path
-from ledger_worlds import count_query, hash_of, kernel_on, open_ledger
-from dpmine.errors import LedgerError
-from dpmine.wire import to_wire
+from support.ledgers import count_query, hash_of, kernel_on, open_ledger
+from dpmine.base.errors import LedgerError
+from dpmine.base.wire import to_wire
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path, limit, first = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
@@ -308,7 +308,7 @@ def test_any_failure_after_the_charge_looks_the_same_and_the_charge_stands(ledge
         "_computed_and_stored",
         "_compute_behind_the_door",
     }
-    left = audit(ledger.path)
+    left = audit(ledger.kept_in.path)
     assert (left.spent("ann"), left.spent(DATASET), len(left.unanswered)) == (400, 400, 1)
     ledger.verify()
 
@@ -317,7 +317,7 @@ def test_a_failed_request_may_be_asked_once_more_without_a_second_charge(ledger)
     with pytest.raises(AnswerError):
         kernel_on(ledger, engine=FailingEngine(ValueError())).answer(to_wire(count_query(300)), analyst="ann")
     kernel_on(ledger).answer(to_wire(count_query(300)), analyst="ann")
-    left = audit(ledger.path)
+    left = audit(ledger.kept_in.path)
     assert (left.spent("ann"), left.unanswered) == (400, set())
 
 
@@ -328,13 +328,13 @@ def test_a_request_that_fails_twice_stays_charged_and_closed(ledger):
             kernel.answer(to_wire(count_query(300)), analyst="ann")
     with pytest.raises(RequestInProgress):
         kernel_on(ledger).answer(to_wire(count_query(300)), analyst="ann")
-    assert audit(ledger.path).spent("ann") == 400
+    assert audit(ledger.kept_in.path).spent("ann") == 400
 
 
 def test_an_interrupted_query_stays_charged(ledger):
     with pytest.raises(KeyboardInterrupt):
         kernel_on(ledger, engine=FailingEngine(KeyboardInterrupt())).answer(to_wire(count_query(300)), analyst="ann")
-    left = audit(ledger.path)
+    left = audit(ledger.kept_in.path)
     assert (left.spent("ann"), len(left.unanswered)) == (400, 1)
 
 
@@ -346,7 +346,7 @@ def test_a_failing_source_of_noise_looks_like_any_other_failure(ledger):
     kernel = kernel_on(ledger, noise=NoNoise())
     with pytest.raises(AnswerError, match="charged but could not be answered"):
         kernel.answer(to_wire(count_query(300)), analyst="ann")
-    assert audit(ledger.path).spent("ann") == 400
+    assert audit(ledger.kept_in.path).spent("ann") == 400
 
 
 def test_a_failure_before_the_charge_costs_nothing(ledger):
@@ -355,7 +355,7 @@ def test_a_failure_before_the_charge_costs_nothing(ledger):
 
     with pytest.raises(RuntimeError, match="planned"):
         kernel_on(ledger, checkpoint=fail).answer(to_wire(count_query(300)), analyst="ann")
-    assert audit(ledger.path).spent("ann") == 100
+    assert audit(ledger.kept_in.path).spent("ann") == 100
 
 
 def test_a_failure_inside_the_charging_transaction_costs_nothing(tmp_path):
@@ -363,7 +363,7 @@ def test_a_failure_inside_the_charging_transaction_costs_nothing(tmp_path):
         if step == "reserving":
             raise RuntimeError(step)
 
-    book = open_ledger(tmp_path / "l.db", cap=WHOLE, kind=PatientLedger, checkpoint=fail)
+    book = open_ledger(tmp_path / "l.db", cap=WHOLE, kind=PatientLedger, at_step=fail)
     book.grant("ann", WHOLE)
     with pytest.raises(RuntimeError, match="reserving"):
         book.reserve(request(100))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ledger_auditor import audit
-from ledger_worlds import run_script
+from support.ledger_auditor import audit
+from support.ledgers import run_script
 
 IN_MEMORY = """
 import os, sys
-from ledger_worlds import open_ledger, pay, request
-from dpmine.errors import LedgerError
+from support.ledgers import open_ledger, pay, request
+from dpmine.base.errors import LedgerError
 
 ledger = open_ledger(None, cap=1000)
 ledger.grant("ann", 1000)
@@ -45,7 +45,7 @@ def test_a_ledger_in_memory_refuses_to_work_in_a_forked_child_and_goes_on_in_the
 IN_A_FILE = """
 import os, sys
 from pathlib import Path
-from ledger_worlds import open_ledger, pay, request
+from support.ledgers import open_ledger, pay, request
 
 ledger = open_ledger(Path(sys.argv[1]), cap=10_000)
 ledger.grant("ann", 10_000)
@@ -79,7 +79,7 @@ def test_a_ledger_in_a_file_works_on_both_sides_of_a_fork_at_once(tmp_path):
 THREADS_AFTER_A_FORK = """
 import os, sys, threading
 from pathlib import Path
-from ledger_worlds import open_ledger, pay, request
+from support.ledgers import open_ledger, pay, request
 
 sys.setswitchinterval(1e-6)
 ledger = open_ledger(Path(sys.argv[1]), cap=10_000)
@@ -115,7 +115,7 @@ def test_threads_that_start_in_a_forked_child_all_get_answers(tmp_path):
 PARENT_CLOSES_FIRST = """
 import os, sys
 from pathlib import Path
-from ledger_worlds import open_ledger, pay, request
+from support.ledgers import open_ledger, pay, request
 
 ledger = open_ledger(Path(sys.argv[1]), cap=10_000)
 ledger.grant("ann", 10_000)
@@ -145,8 +145,8 @@ def test_a_parent_that_closes_its_ledger_takes_no_charge_of_its_child_away(tmp_p
 UNSEEN_FORK = """
 import ctypes, os, sys
 from pathlib import Path
-from ledger_worlds import open_ledger, pay, request
-from dpmine.errors import LedgerError
+from support.ledgers import open_ledger, pay, request
+from dpmine.base.errors import LedgerError
 
 ledger = open_ledger(Path(sys.argv[1]), cap=10_000)
 ledger.grant("ann", 10_000)
@@ -171,7 +171,7 @@ def test_a_connection_that_crossed_a_fork_outside_python_is_never_used(tmp_path)
 FORK_DURING_A_TRANSACTION = """
 import os, sys, threading
 from pathlib import Path
-from ledger_worlds import open_ledger, pay, request
+from support.ledgers import open_ledger, pay, request
 
 inside, go_on = threading.Event(), threading.Event()
 
@@ -180,7 +180,7 @@ def pause(name):
         inside.set()
         go_on.wait()
 
-ledger = open_ledger(Path(sys.argv[1]), cap=10_000, checkpoint=pause)
+ledger = open_ledger(Path(sys.argv[1]), cap=10_000, at_step=pause)
 ledger.grant("ann", 10_000)
 busy = threading.Thread(target=pay, args=(ledger, request(100)))
 busy.start()

@@ -12,18 +12,23 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_auditor import Tree
-from ledger_worlds import SCHEMA, open_ledger, small_table
+from support.ledger_auditor import Tree
+from support.ledgers import SCHEMA, open_ledger, small_table
 
 import dpmine as dm
-from dpmine.epsilon import Epsilon
-from dpmine.errors import LedgerTampered, RequestError
-from dpmine.expressions import AttributeKey, Bins, Test, col
-from dpmine.kernel.accounts import Request, Reservation
-from dpmine.kernel.odometer import Charge, Charged, Totals, add_charge, charge_of, nodes_of, root_node
-from dpmine.queries import LEAF, MOST_STEPS, Cell, Count, Query, Rules, Split, View, Where, split_leaf
-from dpmine.resolution import resolve, resolve_key, resolve_predicate
-from dpmine.values import value_hash
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import LedgerTampered, RequestError
+from dpmine.base.wire_values import value_hash
+from dpmine.kernel.ledger.accounts import Request, Reservation
+from dpmine.kernel.ledger.odometer import Charge, Charged, Totals, add_charge, charge_of, root_node
+from dpmine.language.columns import col
+from dpmine.language.keys import AttributeKey, Bins, Test
+from dpmine.language.queries import Query, resolve
+from dpmine.language.resolver import MOST_STEPS
+from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.resolving_predicates import resolve_predicate
+from dpmine.language.views import LEAF, Cell, Rules, Split, View, Where, split_leaf
+from dpmine.questions.histogram import Histogram
 
 # -- a universe of rows, and questions about it stated twice: for dpmine, and as plain functions of a row -------------
 
@@ -79,7 +84,7 @@ class Asked:
         steps = tuple(
             Where(PREDICATES[step[1]][0]) if step[0] == "where" else Cell(KEYS[step[1]][0], step[2]) for step in self.steps
         )
-        return Query(View(steps), _rules(self.rules), Count(), tuple(Epsilon(units) for units in self.units))
+        return Query(View(steps), _rules(self.rules), Histogram(()), tuple(Epsilon(units) for units in self.units))
 
     def charge(self) -> Charge:
         return charge_of(resolve(self.query(), SCHEMA))
@@ -200,7 +205,7 @@ def test_a_charge_on_an_empty_odometer_costs_its_price_and_reads_exactly_the_nod
     totals: dict[str, int] = {}
     charge = asked.charge()
     assert add_charge(totals, "root", charge) == cost_of(charge) == tree_formula(asked.leaves())
-    assert set(totals) == set(nodes_of("root", charge))
+    assert set(totals) == set(charge.names("root"))
 
 
 @given(queries)
@@ -243,7 +248,7 @@ def test_a_charge_that_cannot_be_read_is_tampering(form):
 def test_the_odometer_takes_no_negative_charge_from_anybody():
     with pytest.raises(RequestError, match="never negative"):
         Charge((Charged(0, "view", "", -1),))
-    plan = resolve(Query(View(), Split(AttributeKey("ward"), (LEAF,) * 3), Count(), (Epsilon(9),)), SCHEMA)
+    plan = resolve(Query(View(), Split(AttributeKey("ward"), (LEAF,) * 3), Histogram(()), (Epsilon(9),)), SCHEMA)
     with pytest.raises(RequestError, match="never negative"):
         charge_of(replace(plan, units=(9, -9, 9)))
 
@@ -258,7 +263,7 @@ def test_the_ledger_charges_both_accounts_by_the_definition_and_previews_exactly
         for number, (analyst, version, query) in enumerate(asked, start=1):
             before = ledger.account(analyst).spent
             root = root_node(version, SCHEMA.fingerprint, "generated")
-            request = Request(analyst, f"key {number}", f"plan {number}", root, query.charge(), 1, "count")
+            request = Request(analyst, f"key {number}", f"plan {number}", root, "[]", query.charge())
             previewed, suffices, answered = ledger.preview(request)
             assert suffices
             assert not answered
@@ -369,18 +374,18 @@ def test_where_views_add_up_even_if_they_happen_to_be_disjoint(owner):
 
 
 def test_epsilon_may_differ_from_cell_to_cell_and_zero_cells_are_free(owner):
-    owner.private("ann").cells("ward").count_cells(epsilon=["0.3", "0.1", 0])
+    owner.private("ann").cells("ward").count(epsilon=["0.3", "0.1", 0])
     assert spent(owner) == "0.3"
-    owner.private("ann").cells("ward").count_cells(epsilon=[0, "0.2", "0.3"])
+    owner.private("ann").cells("ward").count(epsilon=[0, "0.2", "0.3"])
     assert spent(owner) == "0.3"
-    owner.private("ann").cells("ward").count_cells(epsilon=[0, "0.2", 0])
+    owner.private("ann").cells("ward").count(epsilon=[0, "0.2", 0])
     assert spent(owner) == "0.5"
 
 
 def test_a_cell_is_the_same_cell_in_a_view_and_in_a_rule_tree(owner):
     table = owner.private("ann")
     table.partition("ward")["north"].count(epsilon="0.2")
-    table.cells("ward").count_cells(epsilon=["0.2", "0.4", "0.4"])
+    table.cells("ward").count(epsilon=["0.2", "0.4", "0.4"])
     assert spent(owner) == "0.4"
     table.partition("ward")["north"].partition("sex")["f"].count(epsilon="0.1")
     assert spent(owner) == "0.5"
@@ -395,18 +400,18 @@ def test_a_tree_grown_level_by_level_costs_its_depth_times_the_epsilon_of_a_leve
         for leaf in reversed(range(leaves)):
             rules = split_leaf(rules, leaf, key, labels)
         leaves *= labels
-        assert len(table.cells(rules).count_cells(epsilon="0.1")) == leaves
+        assert len(table.cells(rules).count(epsilon="0.1")) == leaves
         assert spent(owner) == str(Epsilon(level * 10**8))
 
 
 def test_a_ragged_tree_costs_its_longest_path(owner):
     table = owner.private("ann")
     rules = Split(AttributeKey("ward"), (LEAF, LEAF, LEAF))
-    table.cells(rules).count_cells(epsilon="0.1")
+    table.cells(rules).count(epsilon="0.1")
     deeper = split_leaf(rules, 0, AttributeKey("sex"), 2)
-    table.cells(deeper).count_cells(epsilon=["0.1", "0.1", 0, 0])
+    table.cells(deeper).count(epsilon=["0.1", "0.1", 0, 0])
     assert spent(owner) == "0.2"
-    table.cells(deeper).count_cells(epsilon=[0, 0, "0.1", "0.2"])  # catches up with the first ward, then passes it
+    table.cells(deeper).count(epsilon=[0, 0, "0.1", "0.2"])  # catches up with the first ward, then passes it
     assert spent(owner) == "0.3"
 
 
@@ -440,13 +445,13 @@ def test_a_dry_run_says_exactly_what_the_query_will_cost(owner):
     table = owner.private("ann")
     table.partition("ward")["north"].count(epsilon="0.5")
     south = table.partition("ward")["south"]
-    assert str(south.count(epsilon="0.3", dry_run=True).cost) == "0"
+    assert str(south.preview.count(epsilon="0.3").cost) == "0"
     south.count(epsilon="0.3")
     assert spent(owner) == "0.5"
-    assert str(south.count(epsilon="0.4", dry_run=True).cost) == "0.2"
+    assert str(south.preview.count(epsilon="0.4").cost) == "0.2"
     south.count(epsilon="0.4")
     assert spent(owner) == "0.7"
-    assert south.count(epsilon="0.4", dry_run=True).cached
+    assert south.preview.count(epsilon="0.4").cached
 
 
 def test_every_version_and_every_meaning_of_the_codes_is_a_root_and_roots_add_up(tmp_path):
@@ -492,7 +497,7 @@ def test_a_view_too_deep_to_be_logged_is_refused_and_costs_nothing(owner):
         view = view.where("sex == f")
     two_more = Split(AttributeKey("ward"), (LEAF, LEAF, Split(AttributeKey("sex"), (LEAF, LEAF))))
     with pytest.raises(RequestError, match=f"at most {MOST_STEPS} steps deep"):
-        view.cells(two_more).count_cells(epsilon="0.1")
+        view.cells(two_more).count(epsilon="0.1")
     with pytest.raises(RequestError, match=f"at most {MOST_STEPS} steps deep"):
         view.where("sex == f").where("sex == f").count(epsilon="0.1")
     assert spent(owner) == "0"

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_worlds import open_ledger, pay, request
+from support.ledgers import open_ledger, pay, request
 
-import dpmine.kernel.ledger as ledger_module
-from dpmine.errors import LedgerError
-from dpmine.kernel.witness import FileWitness
+from dpmine.base.errors import LedgerError
+from dpmine.owner import sqlite_store
+from dpmine.owner.head_files import FileWitness
 
 FILES = ("l.db", "l.db-wal", "l.db-shm", "l.db.anchor", "witness")
 
@@ -45,9 +45,9 @@ def test_sqlite_never_opens_a_ledger_that_others_may_read(tmp_path, umask, monke
         found.append(path.stat().st_mode & 0o777)
         return sqlite3.connect(path, **options)
 
-    fake = type(ledger_module.sqlite3)("sqlite3")
+    fake = type(sqlite_store.sqlite3)("sqlite3")
     fake.__dict__.update({**vars(sqlite3), "connect": connect})
-    monkeypatch.setattr(ledger_module, "sqlite3", fake)
+    monkeypatch.setattr(sqlite_store, "sqlite3", fake)
     open_ledger(tmp_path / "l.db", cap=1000).close()
     assert found == [0o600]
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_auditor import DATASET, Audit, audit
-from ledger_worlds import (
-    HERE,
+from support.ledger_auditor import DATASET, Audit, audit
+from support.ledgers import (
     SEX,
     WARD,
     WHOLE,
@@ -28,15 +27,17 @@ from ledger_worlds import (
     random_query,
     request,
 )
-from race_worker import ask_all
+from support.race_worker import ask_all
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import BudgetError, LedgerError, LedgerTampered
-from dpmine.kernel.accounts import Account, Request
-from dpmine.kernel.ledger import Ledger
-from dpmine.kernel.odometer import add_charge
-from dpmine.queries import LEAF, Cell, Count, Query, Split, View
-from dpmine.wire import to_wire
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import BudgetError, LedgerError, LedgerTampered
+from dpmine.base.wire import to_wire
+from dpmine.kernel.ledger.accounts import Account, Request
+from dpmine.kernel.ledger.book import Ledger
+from dpmine.kernel.ledger.odometer import add_charge
+from dpmine.language.queries import Query
+from dpmine.language.views import LEAF, Cell, Split, View
+from dpmine.questions.histogram import Histogram
 
 ANALYSTS = ("ann", "bob", "cleo")
 Asked = list[tuple[str, Query]]
@@ -70,7 +71,7 @@ def disjoint_cells(price: int, number: int) -> Asked:
     asked = []
     for place in range(number):
         view = View((Cell(WARD, draw.randrange(3)), Cell(SEX, draw.randrange(2))))
-        asked.append((draw.choice(ANALYSTS), Query(view, LEAF, Count(), (Epsilon(price + place),))))
+        asked.append((draw.choice(ANALYSTS), Query(view, LEAF, Histogram(()), (Epsilon(price + place),))))
     return asked
 
 
@@ -83,7 +84,7 @@ def nested_trees(price: int, number: int) -> Asked:
     for place in range(number):
         rules, leaves = draw.choice(((coarse, 3), (fine, 5)))
         prices = tuple(Epsilon(draw.choice((0, price // 2, price)) + place) for _ in range(leaves))
-        asked.append((draw.choice(ANALYSTS), Query(View(), rules, Count(), prices)))
+        asked.append((draw.choice(ANALYSTS), Query(View(), rules, Histogram(()), prices)))
     return asked
 
 
@@ -153,7 +154,7 @@ def test_32_threads_that_race_for_a_ledger_in_memory_never_overspend_it(name):
 
 
 def race_processes(path: Path, asked: Asked, *, processes: int, threads: int) -> list[dict[str, Any]]:
-    workers = [python(str(HERE / "race_worker.py"), str(path), str(threads)) for _ in range(processes)]
+    workers = [python("-m", "support.race_worker", str(path), str(threads)) for _ in range(processes)]
     try:
         for worker in workers:
             assert worker.stdout.readline() == "ready\n"
@@ -194,7 +195,7 @@ def test_8_processes_with_8_threads_each_never_overspend_a_ledger(tmp_path, name
 MAKE_AND_GRANT = """
 import sys
 from pathlib import Path
-from ledger_worlds import open_ledger, pay, request
+from support.ledgers import open_ledger, pay, request
 
 print("ready", flush=True)
 sys.stdin.readline()
@@ -231,26 +232,25 @@ class StaleLedger(Ledger):
     """Reads odometers and accounts before the lock. The barrier makes two requests do so at the same moment."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
         self.barrier = threading.Barrier(1)
         self.early = threading.local()
+        super().__init__(*arguments, **options)
 
     def _try_reserve(self, request: Request, *, take_over: bool) -> Any:
-        self.early.totals = {name: self._totals(self._connection, name, request) for name in (request.analyst, DATASET)}
-        self.early.accounts = {name: self.account(name) for name in (request.analyst, DATASET)}
+        self.early.increases = super()._increases(request)
+        self.early.account = self.account(request.analyst)
+        self.early.dataset = self.account(DATASET)
         self.barrier.wait()
         return super()._try_reserve(request, take_over=take_over)
 
-    def _totals(self, database: Any, account: str, request: Request) -> dict[str, int]:
-        if database.in_transaction:
-            return dict(self.early.totals[account])
-        return super()._totals(database, account, request)
+    def _charge(self, rows: Any, request: Request, account: Account) -> Any:
+        return super()._charge(rows, request, self.early.account)
 
-    def _account_within(self, database: Any, name: str) -> Account:
-        return self.early.accounts[name]
+    def _increases(self, request: Request) -> Any:
+        return self.early.increases
 
-    def _dataset_account(self, database: Any) -> Account:
-        return self.early.accounts[DATASET]
+    def _dataset_account(self) -> Account:
+        return self.early.dataset
 
 
 def race_two(ledger: Ledger, asked: list[Request]) -> None:
@@ -294,7 +294,7 @@ def test_a_ledger_that_computes_prices_outside_the_lock_is_caught(tmp_path, name
 
 def test_verify_itself_refuses_what_stale_prices_left_behind(tmp_path):
     after_the_race(tmp_path / "l.db", StaleLedger, TWINS["both queries of a cell see that another cell is dearer"])
-    with pytest.raises(LedgerTampered, match="odometers"):
+    with pytest.raises(LedgerTampered, match="states a cost that its odometers do not imply"):
         open_ledger(tmp_path / "l.db")
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import dpmine as dm
-from dpmine import renewal as renewal_module
-from dpmine.epsilon import Epsilon
-from dpmine.kernel import ledger as ledger_module
-from dpmine.renewal import Renewal
+from dpmine.base.epsilon import Epsilon
+from dpmine.budget import renewal as renewal_module
+from dpmine.budget.renewal import Renewal
+from dpmine.kernel.ledger import book as ledger_module
 
 SCHEMA = dm.Schema("visits", (dm.Nominal("ward", ("north", "south"), "north"),), 100)
 ROWS = {"ward": ["north", "south", "south"]}

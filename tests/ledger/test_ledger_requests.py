@@ -7,15 +7,15 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from ledger_worlds import SCHEMA, WHOLE, PatientLedger, count_query, kernel_on, open_ledger, pay, request, small_table
+from support.ledgers import SCHEMA, WHOLE, PatientLedger, count_query, kernel_on, open_ledger, pay, request, small_table
 
 import dpmine as dm
-from dpmine.errors import BudgetError, RequestError, RequestInProgress
-from dpmine.kernel import ledger as ledger_module
-from dpmine.kernel.accounts import Reservation, Stored
-from dpmine.kernel.ledger import Ledger
-from dpmine.values import to_text
-from dpmine.wire import to_wire
+from dpmine.base.errors import BudgetError, RequestError, RequestInProgress
+from dpmine.base.wire import to_wire
+from dpmine.base.wire_values import to_text
+from dpmine.kernel.ledger import book as ledger_module
+from dpmine.kernel.ledger.accounts import Reservation, Stored
+from dpmine.kernel.ledger.book import Ledger
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_a_token_that_nobody_was_given_stores_nothing(ledger):
 
 
 def test_attempts_from_two_open_ledgers_are_fenced_like_attempts_from_one(ledger):
-    other = open_ledger(ledger.path)
+    other = open_ledger(ledger.kept_in.path)
     try:
         first = ledger.reserve(request())
         second = other.reserve(request())
@@ -219,7 +219,7 @@ def test_a_preview_of_a_request_under_way_says_that_it_costs_no_more(ledger):
 
 
 def test_many_threads_with_one_request_are_charged_once_and_get_the_same_bytes(ledger):
-    kernel = kernel_on(open_ledger(ledger.path, kind=PatientLedger))
+    kernel = kernel_on(open_ledger(ledger.kept_in.path, kind=PatientLedger))
     barrier = threading.Barrier(8)
     got = []
 

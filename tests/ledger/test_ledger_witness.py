@@ -6,28 +6,32 @@ the documents say; with one, a file or a program on another machine, it is refus
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_auditor import audit
-from ledger_worlds import HERE, SCHEMA, WHOLE, count_query, kernel_on, open_ledger, pay, request, run_script
+from support.ledger_auditor import audit
+from support.ledgers import HERE, SCHEMA, WHOLE, count_query, kernel_on, open_ledger, pay, request, run_script
 from typer.testing import CliRunner
 
 import dpmine as dm
+from dpmine.base.errors import LedgerError, LedgerTampered, RequestError
+from dpmine.base.wire import to_wire
 from dpmine.cli.main import app
-from dpmine.errors import LedgerError, LedgerTampered, RequestError
-from dpmine.kernel import witness as witness_module
-from dpmine.kernel.ledger import Ledger
-from dpmine.kernel.witness import CommandWitness, FileWitness, Witness, witness_of
-from dpmine.queries import Head
-from dpmine.wire import to_wire
+from dpmine.kernel.ledger.book import Ledger
+from dpmine.kernel.ledger.telling import Witness
+from dpmine.language.answers import Head
+from dpmine.owner import witnesses as witness_module
+from dpmine.owner.head_files import FileWitness
+from dpmine.owner.witnesses import CommandWitness, witness_of
 
 GENERIC = "The ledger's witness cannot be reached. Nothing is answered; what was charged stays charged."
 
@@ -140,9 +144,24 @@ def test_a_ledger_with_a_witness_does_not_open_without_it(world):
 def test_an_edited_fact_does_not_make_the_witness_dispensable(world):
     world.new().close()
     with closing(sqlite3.connect(world.path, isolation_level=None)) as database:
-        database.execute("UPDATE facts SET value = 'no' WHERE name = 'witness'")
-    with pytest.raises(LedgerTampered, match="facts"):
+        database.execute("""UPDATE log SET entry = replace(entry, '"witness":"yes"', '"witness":"no"') WHERE sequence = 0""")
+    with pytest.raises(LedgerTampered, match="breaks at row 0"):
         open_ledger(world.path)
+
+
+@pytest.mark.parametrize("name", ["; touch pwned", "--help", "", "AB" * 16, "ab" * 15])
+def test_a_ledger_whose_name_is_no_name_never_reaches_its_witness(tmp_path, name):
+    """A command may hand what it is given to a shell on another machine."""
+    world = World(tmp_path, "command")
+    world.new().close()
+    with closing(sqlite3.connect(world.path, isolation_level=None)) as database:
+        entry = json.loads(database.execute("SELECT entry FROM log WHERE sequence = 0").fetchone()[0])
+        entry["facts"]["id"] = name
+        database.execute("UPDATE log SET entry = ? WHERE sequence = 0", (json.dumps(entry),))
+    told = sorted(world.there.iterdir())
+    with pytest.raises(LedgerTampered, match="facts"):
+        world.open()
+    assert sorted(world.there.iterdir()) == told
 
 
 def test_a_witness_that_was_told_nothing_of_the_ledger_is_refused(world):
@@ -200,7 +219,7 @@ def test_a_command_is_a_list_or_text_behind_a_word_and_runs_without_a_shell(tmp_
 
 
 def test_the_owner_s_handle_takes_a_witness(world):
-    from ledger_worlds import SCHEMA, small_table
+    from support.ledgers import SCHEMA, small_table
 
     options = {"schema": SCHEMA, "ledger": world.path, "witness": world.named}
     with dm.open(small_table(), cap=1, **options) as data:
@@ -343,7 +362,7 @@ def test_one_file_serves_several_ledgers(tmp_path):
             pay(book, request(units))
     for book in books:
         book.close()
-        open_ledger(book.path, witness=FileWitness(witness)).close()
+        open_ledger(book.kept_in.path, witness=FileWitness(witness)).close()
     assert len({line.split()[0] for line in witness.read_text().splitlines()}) == 3
 
 
@@ -406,9 +425,10 @@ def test_threads_with_one_witness_all_get_answers(world):
 
 FORKED = """
 import os, sys
+from decimal import Decimal
 from pathlib import Path
-from ledger_worlds import open_ledger, pay, request
-from dpmine.kernel.witness import witness_of
+from support.ledgers import open_ledger, pay, request
+from dpmine.owner.witnesses import witness_of
 
 named = sys.argv[2] if len(sys.argv) == 3 else sys.argv[2:]
 ledger = open_ledger(Path(sys.argv[1]), cap=10_000, witness=witness_of(named))
@@ -456,7 +476,7 @@ def owner(world, monkeypatch):
     from dpmine.cli.main import app
 
     monkeypatch.delenv("DPMINE_WITNESS", raising=False)
-    schema = dm.Schema("clinic", (dm.Numeric("age", *map(dm.schema.Decimal, (0, 3, 1, 0))),), rows_at_most=100)
+    schema = dm.Schema("clinic", (dm.Numeric("age", *map(Decimal, (0, 3, 1, 0))),), rows_at_most=100)
     (world.here / "clinic.toml").write_text(schema.to_toml())
     (world.here / "clinic.csv").write_text("age\n" + "1\n" * 50)
     monkeypatch.chdir(world.here)

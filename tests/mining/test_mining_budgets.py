@@ -8,16 +8,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from mining_worlds import EVERY, HUGE, fitted, opened, recorded, schema_of, table_of
+from support.attributes import of_persons
+from support.estimators import EVERY
+from support.mined_tables import schema_of, table_of
+from support.opening import HUGE, fitted, opened, recorded
+from support.twins import few_and_many
 
 import dpmine as dm
-from dpmine.epsilon import UNITS, Epsilon
-from dpmine.intervals import noise_deviation, noise_scale
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
+from dpmine.base.epsilon import UNITS, Epsilon
+from dpmine.budget.plans import BudgetPlan, PlanStep, part_of
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
 from dpmine.mining.trees.estimator import TreeEstimator
-from dpmine.schema import Nominal, Numeric, Schema, Unit
+from dpmine.noise.laws import of_counts
 
 # -- the formulas ------------------------------------------------------------------------------------------------------
 
@@ -56,7 +62,7 @@ def test_the_numbers_of_the_paper_are_met() -> None:
     assert epsilons(dm.DiffPID3(12, max_depth=5).plan(adult)) == {Epsilon(UNITS)}
     *_, by_attribute, by_class = dm.SulqID3("0.1", max_depth=1).plan(facts(10, 0)).steps
     assert by_attribute.epsilon == by_class.epsilon == Epsilon.parse("0.00125")
-    assert noise_deviation(noise_scale(1, by_class.epsilon)) == pytest.approx(1131, abs=1)
+    assert of_counts(by_class.epsilon).deviation() == pytest.approx(1131, abs=1)
 
 
 def test_a_plan_never_costs_more_than_its_budget_and_every_step_has_some() -> None:
@@ -111,6 +117,9 @@ def test_a_tree_that_goes_all_the_way_is_charged_what_its_plan_says(depth: int, 
     assert exact <= sulq.plan(schema).cost.units <= exact + 2 * depth * (nominal + numeric)  # of a billionth each
 
 
+FACTS = facts(3, 2)
+
+
 @given(
     st.integers(1, 8),
     st.floats(0.01, 0.99),
@@ -121,18 +130,17 @@ def test_a_tree_that_goes_all_the_way_is_charged_what_its_plan_says(depth: int, 
 def test_the_shares_of_a_tree_add_up_to_epsilon(depth: int, leaf: float, ratio: float, inner: float, units: int) -> None:
     model = dm.TreeClassifier(Epsilon(units), depth, leaf_share=leaf, level_ratio=ratio, inner_share=inner)
     try:
-        budget = model.shares(Epsilon(units), 1000)
+        budget = model.budget_for(FACTS, 1000)
     except dm.EpsilonError:
         assert leaf > 0.9 or ratio < 0.5 or ratio > 2 or inner > 0.9  # some share is less than a billionth
         return
-    parts = [budget.count, *budget.levels, budget.inner, budget.leaves]
-    assert sum(part.units for part in parts) == units
+    assert sum(step.cost.units for step in budget.steps) == units
     assert len(budget.levels) == depth
-    assert budget.count.units == 0
-    whole = Epsilon(units)
-    automatic = dm.TreeClassifier(whole, leaf_share=leaf, inner_share=inner).shares(whole, 10_000)
-    assert automatic.count.units == units // 50
-    assert sum(part.units for part in (automatic.count, *automatic.levels, automatic.inner, automatic.leaves)) == units
+    assert budget.count is None
+    automatic = dm.TreeClassifier(Epsilon(units), leaf_share=leaf, inner_share=inner).budget_for(FACTS, 10_000)
+    assert automatic.count is not None
+    assert automatic.count.epsilon.units == units // 50
+    assert sum(step.cost.units for step in automatic.steps) == units
 
 
 @pytest.mark.parametrize("options", [{}, {"max_depth": 3}, {"max_depth": 4, "inner_share": 0.3, "stopping": 0}])
@@ -147,9 +155,9 @@ def test_a_tree_s_plan_costs_epsilon_and_so_does_the_tree(options: dict[str, Any
 def test_an_automatic_depth_follows_from_rows_times_epsilon(rows: int) -> None:
     model = dm.TreeClassifier("0.5")
     depths = [step for step in model.plan(schema_of(), rows=rows).steps if step.what.startswith("choose the splits")]
-    assert len(depths) == model.depth(model.budget, rows) == {1: 2, 100: 2, 10**6: 8}[rows]
-    assert dm.TreeClassifier(1).depth(Epsilon(10**9), -5) == 2
-    assert dm.TreeClassifier(1).depth(Epsilon(10**9), 10**12) == 10
+    assert len(depths) == model.greedy.depth(model.budget, rows) == {1: 2, 100: 2, 10**6: 8}[rows]
+    assert dm.TreeClassifier(1).greedy.depth(Epsilon(10**9), -5) == 2
+    assert dm.TreeClassifier(1).greedy.depth(Epsilon(10**9), 10**12) == 10
 
 
 # -- nothing costs more than epsilon -----------------------------------------------------------------------------------
@@ -188,8 +196,7 @@ def worlds(draw: st.DrawFn) -> tuple[TreeEstimator, dict[str, list[Any]], Schema
     return EVERY[name](**params), table, schema
 
 
-@settings(max_examples=250)
-@given(worlds())
+@few_and_many(worlds(), few=80, many=250)
 def test_no_fit_costs_more_than_epsilon_whatever_the_rows(world: tuple[TreeEstimator, dict[str, list[Any]], Schema]) -> None:
     """The ledger holds twice epsilon, so it would not hide an overspending by refusing it."""
     model, table, schema = world
@@ -224,13 +231,13 @@ def test_a_branch_that_stops_early_spends_what_it_saved_on_its_own_counts() -> N
     with recorded(table_of(schema, 50, 1), schema, "1") as (private, recorder):
         model = dm.TreeClassifier(1, 3, stopping=1000).fit(private)
     assert model.trees_.trees[0].split is None
-    budget = model.shares(model.budget, 0)
+    budget = model.budget_for(schema)
     (only,) = recorder.queries[-1].epsilon
-    assert only.units == budget.leaves.units + sum(level.units for level in budget.levels[1:])
+    assert only.units == budget.leaves.epsilon.units + sum(level.epsilon.units for level in budget.levels[1:])
     with recorded(table_of(schema, 50, 1), schema, "1") as (private, recorder):
         frugal = dm.TreeClassifier(1, 3, stopping=1000, leftover=False).fit(private)
-    assert recorder.queries[-1].epsilon == (budget.leaves,)
-    assert frugal.charged_.units == budget.leaves.units + budget.levels[0].units
+    assert recorder.queries[-1].epsilon == (budget.leaves.epsilon,)
+    assert frugal.charged_.units == budget.leaves.epsilon.units + budget.levels[0].epsilon.units
 
 
 def test_counts_in_the_middle_that_are_never_asked_are_spent_on_the_leaves() -> None:
@@ -279,8 +286,7 @@ def test_a_model_never_discloses_more_than_its_cost_says() -> None:
 def test_persons_with_several_rows_are_charged_for_each_and_the_model_costs_no_more_than_epsilon(name: str) -> None:
     """Queries get a third of epsilon where a person may have three rows, so that the whole person is charged epsilon."""
     base = schema_of()
-    unit = Unit("person", 3)
-    schema = Schema("persons", base.attributes, 1000, "class", unit=unit)
+    schema = of_persons(base, 3)
     table = {**table_of(base, 300, 1), "person": [f"p{place // 3}" for place in range(300)]}
     model = EVERY[name](epsilon=300, max_depth=2)
     with opened(table, schema, 1000) as private:

@@ -16,13 +16,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from json_wire import across_the_wire
-from mining_worlds import EVERY, HUGE, fitted, opened, recorded, schema_of, table_of, without_class
+from support.estimators import EVERY
+from support.executors import across_the_wire
+from support.mined_tables import schema_of, table_of, without_class
+from support.opening import HUGE, fitted, opened, recorded
 
 import dpmine as dm
-from dpmine.expressions import AttributeKey
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import AttributeKey
 from dpmine.mining.trees.estimator import TreeEstimator
-from dpmine.schema import Nominal, Schema
 
 SCHEMA = schema_of(lists=True)
 TABLE = table_of(SCHEMA, 200, 1)

@@ -9,18 +9,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mining_worlds import EVERY, HUGE, fitted, opened, recorded, schema_of, table_of
+from support.attributes import of_persons
+from support.estimators import EVERY
+from support.mined_tables import schema_of, table_of
+from support.opening import HUGE, fitted, opened, recorded
 
 import dpmine as dm
-from dpmine.epsilon import Epsilon
-from dpmine.expressions import AttributeKey
+from dpmine.base.epsilon import Epsilon
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import AttributeKey
+from dpmine.language.model_keys import ScoreBands
 from dpmine.mining import evaluation
 from dpmine.mining.evaluation import BANDS, Measured, accuracy_of, band_edges
 from dpmine.mining.trees.estimator import TreeEstimator
-from dpmine.model_keys import ScoreBands
-from dpmine.queries import Histogram
-from dpmine.schema import Schema, Unit
-from dpmine.tree_models import MILLION, Node, Trees
+from dpmine.models.trees import MILLION, Node, Trees
+from dpmine.noise.laws import of_counts
+from dpmine.questions.histogram import Histogram
 
 SCHEMA = schema_of()
 TABLE = table_of(SCHEMA, 400, 1, clear=0.8)
@@ -69,7 +73,7 @@ def test_a_tree_of_one_leaf_has_no_auc_and_pays_no_more_than_was_said() -> None:
 
 
 def test_persons_with_several_rows_are_charged_no_more_than_was_said() -> None:
-    schema = Schema("persons", SCHEMA.attributes, 1000, "class", unit=Unit("person", 3))
+    schema = of_persons(SCHEMA, 3)
     table = {**TABLE, "person": [f"p{place // 3}" for place in range(400)]}
     model = good()
     with opened(table, schema, 1) as private:
@@ -230,14 +234,18 @@ def test_intervals_cover_the_truth_in_about_95_percent(rows: int, epsilon: str, 
     assert covered["auc"] >= (153 if (rows, epsilon) == (400, "0.1") else 162), covered
 
 
+@pytest.mark.parametrize("draws", [500, pytest.param(evaluation.DRAWS, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rows", [1_000, 45_000, 300_000, 10**8])
-def test_the_interval_of_an_accuracy_covers_and_is_narrow_however_many_rows_there_are(rows: int) -> None:
+def test_the_interval_of_an_accuracy_covers_and_is_narrow_however_many_rows_there_are(
+    rows: int, draws: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """200 seeded draws. Twice the interval's half width is what the noise of 2 right and 2 wrong counts makes in 95 %."""
-    noise, epsilon = np.random.default_rng(rows), Epsilon.parse("0.25")
+    monkeypatch.setattr(evaluation, "DRAWS", draws)
+    noise, law = np.random.default_rng(rows), of_counts(Epsilon.parse("0.25"))
     true = np.array([[0.7004, 0.1096], [0.04, 0.15]]) * rows
     covered = 0
     for _ in range(200):
-        judged = accuracy_of(np.round(true + noise.laplace(0, 4, (2, 2))).astype(np.int64), epsilon)
+        judged = accuracy_of(np.round(true + noise.laplace(0, 4, (2, 2))).astype(np.int64), law)
         covered += judged.low <= 0.8504 <= judged.high
         assert 0 <= judged.low <= judged.value <= judged.high <= 1
         assert 8 / rows < judged.high - judged.low < 40 / rows

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mining_worlds import HUGE, fitted, opened, recorded, schema_of, table_of, without_class
+from support.mined_tables import schema_of, table_of, without_class
+from support.opening import HUGE, fitted, opened, recorded
 
 import dpmine as dm
-from dpmine.expressions import Bins, Groups, Part
+from dpmine.language.keys import Bins, Groups, Part
+from dpmine.language.views import Split
 from dpmine.mining.forests import BANDS, constant_vote, parts_of
 from dpmine.mining.trees.growing import Growth
-from dpmine.queries import Histogram, Split, Stay
-from dpmine.tree_models import MILLION, Node, Trees, encode_rows
+from dpmine.models.trees import MILLION, Node, Trees, encode_rows
+from dpmine.questions.histogram import Histogram
+from dpmine.questions.splits import Stay
 
 SCHEMA = schema_of()
 TABLE = table_of(SCHEMA, 300, 1, clear=0.85)
@@ -71,7 +74,7 @@ def test_a_row_more_changes_one_part_and_no_other() -> None:
     for number in (100, 99):
         fewer = {name: list(reversed(column[:number])) for name, column in table.items()}
         with dm.open(fewer, schema=SCHEMA, cap=HUGE) as data:
-            data._kernel._engine._split_key = bytes.fromhex(key)  # type: ignore[attr-defined]
+            data._kernel._engine = data._table.engine(bytes.fromhex(key))  # the same part for the same row
             private = data.grant("alice", epsilon=HUGE)
             rows.append([tree.rows for tree in dm.RandomForest(HUGE, 5, 1, 0.0, seed=1).fit(private).trees_.trees])
     changed = [one != other for one, other in zip(*rows, strict=True)]

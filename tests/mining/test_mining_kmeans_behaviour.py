@@ -12,15 +12,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from mining_worlds import HUGE, opened
 from sklearn.base import clone
-from test_mining_kmeans_budgets import EVERY
-from test_mining_kmeans_without_noise import BLOBS, blobs, box_schema, columns, cube, fitted_silently, silent
-from test_mining_nothing_true import leaks, reached_from
+from support.estimators import CLUSTERINGS
+from support.opening import HUGE, opened, silent
+from support.points import BLOBS, blobs, box_schema, columns, cube, fitted_silently
+from support.reachable import leaks, reached_from
 
 import dpmine as dm
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
 from dpmine.mining.clustering.estimator import ClusterEstimator
-from dpmine.schema import Nominal, Numeric, Schema
 
 SCHEMA, POINTS = box_schema(2), blobs(100, 1)
 ODD = Schema(
@@ -46,11 +48,11 @@ def odd_table(seed: int, each: int = 150) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("scaling", ["none", "bounds"])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_predict_and_transform_agree_with_brute_force_and_with_the_private_key(name: str, scaling: str) -> None:
     table = odd_table(1)
     with silent(table, ODD, 10) as (private, _, _):
-        model = EVERY[name](4, scaling=scaling).fit(private)
+        model = CLUSTERINGS[name](4, scaling=scaling).fit(private)
         counted = private.histogram(model.nearest(), epsilon=1).counts
     predicted = model.predict(table)
     k = len(model.cluster_centers_)
@@ -117,19 +119,19 @@ def test_centres_are_in_the_attributes_own_units(make: Any, scaling: str) -> Non
     assert np.round(model.cluster_sizes_).tolist() == [150, 120]
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_centres_are_ordered_by_noisy_size(name: str) -> None:
     for _ in range(3):
-        model = EVERY[name](1).fit(POINTS, schema=SCHEMA)
+        model = CLUSTERINGS[name](1).fit(POINTS, schema=SCHEMA)
         assert (np.diff(model.cluster_sizes_) <= 0).all()
         assert (model.cluster_sizes_ >= 0).all()
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_the_order_of_rows_does_not_matter(name: str) -> None:
-    model, asked = fitted_silently(EVERY[name](5), POINTS, SCHEMA)
+    model, asked = fitted_silently(CLUSTERINGS[name](5), POINTS, SCHEMA)
     shuffled = np.random.default_rng(9).permutation(POINTS)
-    again, asked_again = fitted_silently(EVERY[name](5), shuffled, SCHEMA)
+    again, asked_again = fitted_silently(CLUSTERINGS[name](5), shuffled, SCHEMA)
     assert [(query, reply.answer.numbers) for query, reply in asked] == [
         (q, reply.answer.numbers) for q, reply in asked_again
     ]
@@ -176,10 +178,10 @@ def test_automatic_finds_three_well_separated_clusters() -> None:
 # -- edges -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_an_empty_table_gives_a_model(name: str) -> None:
     for epsilon in ("0.1", HUGE):
-        model = EVERY[name](epsilon).fit({"x0": [], "x1": []}, schema=SCHEMA)
+        model = CLUSTERINGS[name](epsilon).fit({"x0": [], "x1": []}, schema=SCHEMA)
         assert model.cluster_centers_.shape == (len(model.cluster_sizes_), 2)
         assert ((model.cluster_centers_ >= 0) & (model.cluster_centers_ <= 100)).all()
         assert len(model.predict(POINTS)) == len(POINTS)
@@ -189,20 +191,20 @@ def test_an_empty_table_gives_a_model(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["grid", "tree", "dplloyd"])
 def test_one_row_and_one_attribute(name: str) -> None:
-    model = EVERY[name](HUGE).fit({"x0": [42.0]}, schema=box_schema(1))
+    model = CLUSTERINGS[name](HUGE).fit({"x0": [42.0]}, schema=box_schema(1))
     assert model.cluster_centers_.shape == (3, 1)
     assert model.cluster_sizes_.sum() == pytest.approx(1, abs=1e-6)
     assert abs(model.cluster_centers_[0, 0] - 42) < 1
-    many = EVERY[name](HUGE).fit({"x0": [10.0] * 30 + [50.0] * 20 + [90.0] * 10}, schema=box_schema(1))
+    many = CLUSTERINGS[name](HUGE).fit({"x0": [10.0] * 30 + [50.0] * 20 + [90.0] * 10}, schema=box_schema(1))
     if name != "dplloyd":  # whose random starts may miss a cluster
         assert np.abs(many.cluster_centers_[:, 0] - [10, 50, 90]).max() < 1
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_one_cluster_is_the_mean(name: str) -> None:
     if name.startswith("automatic"):
         return
-    model = EVERY[name](HUGE).set_params(n_clusters=1).fit(POINTS, schema=SCHEMA)
+    model = CLUSTERINGS[name](HUGE).set_params(n_clusters=1).fit(POINTS, schema=SCHEMA)
     assert model.cluster_centers_.shape == (1, 2)
     assert np.abs(model.cluster_centers_[0] - POINTS.mean(axis=0)).max() < 1.5
     assert model.cluster_sizes_[0] == pytest.approx(len(POINTS), abs=1e-6)
@@ -214,7 +216,7 @@ def test_more_clusters_than_cells(name: str) -> None:
     schema = box_schema(2, high=1)
     table = {"x0": [0.0, 0.0, 1.0, 1.0] * 20, "x1": [0.0, 1.0, 0.0, 1.0] * 20}
     for epsilon in (1, HUGE):
-        model = EVERY[name](epsilon).set_params(n_clusters=20).fit(table, schema=schema)
+        model = CLUSTERINGS[name](epsilon).set_params(n_clusters=20).fit(table, schema=schema)
         assert model.cluster_centers_.shape == (20, 2)
         assert ((model.cluster_centers_ >= 0) & (model.cluster_centers_ <= 1)).all()
     assert model.cluster_sizes_.sum() == pytest.approx(80, abs=1e-6)
@@ -233,14 +235,14 @@ def test_attributes_that_are_named_are_used_in_their_order() -> None:
 # -- handing over data -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_frames_arrays_and_private_tables_give_the_same_model(name: str) -> None:
     """At epsilon 1e6 the noise of counts is 0; DPLloyd's sums keep some, a thousandth of a grid step."""
     with opened(columns(POINTS), SCHEMA, HUGE) as private:
-        wanted = EVERY[name](HUGE).fit(private).cluster_centers_
+        wanted = CLUSTERINGS[name](HUGE).fit(private).cluster_centers_
     for rows in (POINTS, columns(POINTS), pd.DataFrame(columns(POINTS)), pa.table(columns(POINTS))):
-        assert np.abs(EVERY[name](HUGE).fit(rows, schema=SCHEMA).cluster_centers_ - wanted).max() < 0.02
-    assert np.abs(EVERY[name](HUGE, schema=SCHEMA).fit(POINTS).cluster_centers_ - wanted).max() < 0.02
+        assert np.abs(CLUSTERINGS[name](HUGE).fit(rows, schema=SCHEMA).cluster_centers_ - wanted).max() < 0.02
+    assert np.abs(CLUSTERINGS[name](HUGE, schema=SCHEMA).fit(POINTS).cluster_centers_ - wanted).max() < 0.02
 
 
 def test_what_is_missing_or_too_much_is_said() -> None:
@@ -310,13 +312,13 @@ def true_things(model: ClusterEstimator) -> list[str]:
 
 
 @pytest.mark.parametrize("handed", ["private", "rows"])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_nothing_of_the_table_can_be_reached_from_a_fitted_model(name: str, handed: str) -> None:
     """At epsilon 0.5 noisy sizes add up to the true number of rows by chance only (1 in 8 or less), so seven retries."""
     points = np.random.default_rng(1).integers(0, 101, (ROWS, 2)).astype(float)
     schema = box_schema(2, rows_at_most=100_000)
     for _ in range(8):
-        model = EVERY[name]("0.5")
+        model = CLUSTERINGS[name]("0.5")
         if handed == "private":
             with opened(columns(points), schema, "0.5") as private:
                 model.fit(private)
@@ -346,9 +348,9 @@ def test_the_walk_finds_what_is_hidden() -> None:
     assert any("cluster_sizes_" in path for path in true_things(model))
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_a_model_is_pickled_and_copied_whole(name: str) -> None:
-    model = EVERY[name](1).fit(POINTS, schema=SCHEMA)
+    model = CLUSTERINGS[name](1).fit(POINTS, schema=SCHEMA)
     for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):  # noqa: S301 (our own)
         assert (again.cluster_centers_ == model.cluster_centers_).all()
         assert (again.predict(POINTS) == model.predict(POINTS)).all()

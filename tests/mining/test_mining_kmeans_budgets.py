@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mining_worlds import opened, recorded, schema_of, table_of
-from test_mining_kmeans_without_noise import blobs, box_schema, columns, cube
+from support.attributes import of_persons
+from support.estimators import CLUSTERINGS
+from support.mined_tables import schema_of, table_of
+from support.opening import opened, recorded
+from support.points import blobs, box_schema, columns, cube
 
 import dpmine as dm
-from dpmine.epsilon import UNITS, Epsilon
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep
+from dpmine.base.epsilon import UNITS, Epsilon
+from dpmine.budget.plans import BudgetPlan, PlanStep
+from dpmine.facts.schema import Schema
 from dpmine.mining.clustering.estimator import ClusterEstimator
-from dpmine.schema import Schema, Unit
 
-EVERY: dict[str, Callable[..., ClusterEstimator]] = {
-    "grid": lambda epsilon=1, **given: dm.KMeans(3, epsilon, seed=1, **given),
-    "tree": lambda epsilon=1, **given: dm.KMeans(3, epsilon, method="tree", seed=1, **given),
-    "automatic": lambda epsilon=1, **given: dm.KMeans("auto", epsilon, max_clusters=3, seed=1, **given),
-    "automatic tree": lambda epsilon=1, **given: dm.KMeans("auto", epsilon, method="tree", max_clusters=3, seed=1, **given),
-    "dplloyd": lambda epsilon=1, **given: dm.DPLloyd(3, epsilon, seed=1, **given),
-    "dplloyd, better": lambda epsilon=1, **given: dm.DPLloyd(
-        3, epsilon, "auto", "spread", "optimal", seed=1, rows=300, **given
-    ),
-}
 POINTS, SCHEMA = blobs(100, 1), box_schema(2)
 
 
@@ -57,7 +51,7 @@ def test_the_share_of_sizes_is_half_or_what_makes_the_error_smallest() -> None:
     schema = box_schema(10)
     for shares, wanted in (("equal", 0.5), ("optimal", (40 * 0.225**2) ** (1 / 3) / (10 + (40 * 0.225**2) ** (1 / 3)))):
         model = dm.DPLloyd(5, 1, 4, shares=shares)
-        sizes, sums = model.step(schema, model.space(schema))
+        sizes, sums = (step.epsilon for step in model.budget_for(schema).steps)
         assert sizes.units + sums.units == UNITS // 4
         assert sizes.units / (UNITS // 4) == pytest.approx(wanted, abs=1e-5)
 
@@ -77,7 +71,7 @@ def test_a_plan_is_readable_and_too_small_an_epsilon_is_said_to_be() -> None:
     assert text.startswith("KMeans (grid) at epsilon 1")
     assert "0.97" in text
     assert "grow a tree of cuts" in str(dm.KMeans(3, 1).plan(box_schema(4)))
-    for name, make in EVERY.items():
+    for name, make in CLUSTERINGS.items():
         with pytest.raises(dm.EpsilonError, match="too small for"):
             make("0.000000001").plan(SCHEMA)
         assert name
@@ -88,10 +82,10 @@ def test_a_plan_is_readable_and_too_small_an_epsilon_is_said_to_be() -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, 300])
 @pytest.mark.parametrize("epsilon", ["0.001", "0.7", "50"])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_what_is_charged_is_the_plan_s_cost_and_at_most_epsilon(name: str, epsilon: str, rows: int) -> None:
     """The ledger holds twice epsilon, so it would not hide an overspending by refusing it."""
-    model = EVERY[name](epsilon)
+    model = CLUSTERINGS[name](epsilon)
     with recorded(columns(POINTS[:rows]), SCHEMA, Epsilon(2 * model.budget.units)) as (private, recorder):
         model.fit(private)
         spent = 2 * model.budget.units - private.remaining().units
@@ -104,7 +98,7 @@ def test_what_is_charged_is_the_plan_s_cost_and_at_most_epsilon(name: str, epsil
 
 @settings(max_examples=25)
 @given(
-    st.sampled_from(sorted(EVERY)),
+    st.sampled_from(sorted(CLUSTERINGS)),
     st.integers(0, 5),
     st.integers(1, 4),
     st.integers(10_000_000, 2 * 10**9),
@@ -114,7 +108,7 @@ def test_no_fit_costs_more_than_epsilon_whatever_the_rows(name: str, rows: int, 
     if d == 4 and name == "grid":
         d = 3
     points = np.random.default_rng(seed).integers(0, 8, (rows, d)).astype(float)
-    model = EVERY[name](Epsilon(units))
+    model = CLUSTERINGS[name](Epsilon(units))
     with opened(columns(points), box_schema(d, high=7), Epsilon(2 * units)) as private:
         model.fit(private)
         assert 0 < 2 * units - private.remaining().units == model.charged_.units <= units
@@ -122,11 +116,11 @@ def test_no_fit_costs_more_than_epsilon_whatever_the_rows(name: str, rows: int, 
     assert (model.cluster_sizes_ >= 0).all()
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_persons_with_several_rows_are_charged_for_each_and_the_whole_is_at_most_epsilon(name: str) -> None:
-    schema = Schema("persons", SCHEMA.attributes, 1000, unit=Unit("person", 3))
+    schema = of_persons(SCHEMA, 3)
     table = {**columns(POINTS), "person": [f"p{place // 3}" for place in range(len(POINTS))]}
-    model = EVERY[name](3)
+    model = CLUSTERINGS[name](3)
     with opened(table, schema, 10) as private:
         model.fit(private)
         assert private.remaining().units == 10 * UNITS - model.charged_.units
@@ -135,10 +129,10 @@ def test_persons_with_several_rows_are_charged_for_each_and_the_whole_is_at_most
     assert model.plan(schema).rows_per_unit == 3
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_fitting_again_costs_nothing_and_gives_the_same(name: str) -> None:
     with opened(columns(POINTS), SCHEMA, 1) as private:
-        first, again = EVERY[name]().fit(private), EVERY[name]().fit(private)
+        first, again = CLUSTERINGS[name]().fit(private), CLUSTERINGS[name]().fit(private)
     assert 0 < first.charged_.units <= first.cost_.units
     assert str(again.charged_) == "0"
     assert again.cost_ == first.cost_  # what the model discloses, whoever paid
@@ -146,9 +140,9 @@ def test_fitting_again_costs_nothing_and_gives_the_same(name: str) -> None:
     assert (again.cluster_sizes_ == first.cluster_sizes_).all()
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CLUSTERINGS)
 def test_a_budget_that_is_too_short_is_refused_before_anything_is_spent(name: str) -> None:
-    model = EVERY[name](1)
+    model = CLUSTERINGS[name](1)
     with opened(columns(POINTS), SCHEMA, "0.999") as private:
         with pytest.raises(dm.BudgetError, match="Nothing was spent"):
             model.fit(private)
@@ -212,22 +206,22 @@ def test_a_table_without_numbers_cannot_be_clustered() -> None:
 
 def test_a_count_of_rows_that_the_plan_forgets_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: all of epsilon goes to the grid, and the number of rows is asked besides."""
-    model = EVERY["grid"]()
+    model = CLUSTERINGS["grid"]()
 
     def forgetful(self: Any, schema: Any, *, rows: int | None = None) -> BudgetPlan:
         return BudgetPlan("x", self.budget, (PlanStep("cells", self.budget),))
 
-    honest = dm.KMeans.shares
+    honest = dm.KMeans.budget_for
 
-    def greedy(self: Any, schema: Any, space: Any) -> Any:
-        found = honest(self, schema, space)
-        return type(found)(found.count, self.budget, found.marginal, found.structure, found.leaves, found.step)
+    def greedy(self: Any, schema: Any, rows: float = 0) -> Any:
+        found = honest(self, schema, rows)
+        return replace(found, grid=replace(found.grid, epsilon=self.budget))
 
-    monkeypatch.setattr(dm.KMeans, "shares", greedy)
+    monkeypatch.setattr(dm.KMeans, "budget_for", greedy)
     with pytest.raises(dm.EpsilonError, match="more than its budget"):
         model.plan(SCHEMA)
     monkeypatch.setattr(dm.KMeans, "plan", forgetful)
     with opened(columns(POINTS), SCHEMA, 2) as private:
         assert model.fit(private).charged_ > model.budget
     with opened(columns(POINTS), SCHEMA, 1) as private, pytest.raises(dm.BudgetError):
-        EVERY["grid"]().fit(private)
+        CLUSTERINGS["grid"]().fit(private)

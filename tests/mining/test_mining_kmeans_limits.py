@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pytest
+from support.attributes import numeric
 
 import dpmine as dm
 from dpmine.engines.cutting import RuleCutting
-from dpmine.kernel import private_tree
-from dpmine.kernel.entropy import Entropy
-from dpmine.kernel.noise import ExactNoise
+from dpmine.kernel.mechanisms import private_tree
+from dpmine.kernel.samplers.entropy import Entropy
+from dpmine.kernel.samplers.laplace import ExactNoise
+from dpmine.language.resolved import RowRules, count_leaves
 from dpmine.mining.clustering.space import Space
 from dpmine.mining.clustering.synopsis import _clear, grid_sides
-from dpmine.plans import RowCuts, RowRules, count_leaves
-from dpmine.private_trees import Cut
-
-
-def numeric(name: str, low: str, high: str, step: str) -> dm.Numeric:
-    return dm.Numeric(name, Decimal(low), Decimal(high), Decimal(step), Decimal(low))
-
+from dpmine.questions.private_tree import ResolvedCutRule, TreeCut
 
 SHARE, INCOME = numeric("share", "0", "1", "0.01"), numeric("income", "0", "1000000", "1000")
 AGE, WEIGHT = numeric("age", "0", "100", "1"), numeric("weight", "0", "1500000", "1000")
@@ -146,15 +141,16 @@ def test_noise_beyond_64_bits_is_refused_before_anything_is_spent() -> None:
 def test_a_private_tree_has_no_more_different_cuts_than_one_query_has_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """All rows in every node: the tree would go on for ever."""
     monkeypatch.setattr(private_tree, "MOST_PRIVATE_CUTS", 5)
-    rules = [RowCuts("x", 1_000, (0,), (0,), (0,), 1), RowCuts("y", 1_000, (0,), (0,), (0,), 1)]
+    rules = [ResolvedCutRule("x", 1_000, (0,), (0,), (0,), 1), ResolvedCutRule("y", 1_000, (0,), (0,), (0,), 1)]
 
     def counted(tree: RowRules | None) -> np.ndarray:
         return np.full(count_leaves(tree), 10**6, dtype=np.int64)
 
-    root = private_tree.grow_private_tree(RuleCutting(counted), rules, 12, ExactNoise(Entropy()), dm.Epsilon.parse(1))
+    law = private_tree.comparisons(dm.Epsilon.parse(1))
+    root = private_tree.grow_private_tree(RuleCutting(counted), rules, 12, ExactNoise(Entropy()), law)
     cuts = {node.cut for node in root.nodes() if node.cut is not None}
     assert 1 < len(cuts) <= 5
-    assert Cut(0, 500) in cuts
+    assert TreeCut(0, 500) in cuts
 
 
 def test_inertia_is_not_asked_of_a_table_with_other_grids() -> None:

@@ -10,26 +10,28 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mining_worlds import HUGE, Replayer, Table, recorded
 from scipy import stats
-from test_mining_kmeans_without_noise import Points, box_schema, columns, cube, silent
+from support.executors import Replayer
+from support.mined_tables import Table
+from support.opening import HUGE, recorded, silent
+from support.points import Points, box_schema, columns, cube
 
 import dpmine as dm
-from dpmine.audit.pairs import all_pairs
+from dpmine.audit.catalogue import all_pairs
 from dpmine.audit.running import QUICK, judge, number_of_tests
 from dpmine.audit.sampling import Task, work
-from dpmine.epsilon import Epsilon
-from dpmine.intervals import noise_scale
-from dpmine.kernel import door
-from dpmine.kernel.door import Kernel
-from dpmine.kernel.noise import add_noise
+from dpmine.base.epsilon import Epsilon
+from dpmine.facts.schema import Schema
+from dpmine.kernel.mechanisms import histogram, offset_sums
+from dpmine.kernel.samplers.laplace import add_noise
 from dpmine.mining.clustering import kmeans
+from dpmine.mining.clustering.dplloyd import LloydBudget
 from dpmine.mining.clustering.estimator import ClusterEstimator
-from dpmine.mining.clustering.lloyd import nearest_of
-from dpmine.mining.clustering.space import Space
-from dpmine.queries import OffsetSums, PrivateTree
-from dpmine.schema import Schema
-from dpmine.tables import PrivateTable
+from dpmine.mining.clustering.space import Space, nearest_of
+from dpmine.noise.laws import DiscreteLaplace, laplace
+from dpmine.questions.offset_sums import OffsetSums
+from dpmine.questions.private_tree import PrivateTree
+from dpmine.tables.private_table import PrivateTable
 
 # -- the model is a function of the answers ----------------------------------------------------------------------------
 
@@ -220,19 +222,16 @@ def test_an_extreme_point_reveals_what_a_tree_pays_besides_its_structure(dimensi
     assert 0.4 < loss_of_an_extreme_point(dm.KMeans(2, 1, seed=1), dimensions, rows=rows) <= 1 + 1e-9
 
 
-def with_noise_for(sensitivity: Callable[[int, int], int]) -> Callable[..., tuple[int, ...]]:
-    """Sums of offsets whose noise is made for a sensitivity that follows from radius and dimensions."""
+def with_noise_for(sensitivity: Callable[[int, int], int]) -> Callable[..., tuple[DiscreteLaplace, ...]]:
+    """Laws of sums of offsets that are made for a sensitivity that follows from radius and dimensions."""
 
-    def clipped_sums(self: Kernel, plan: Any, question: Any) -> tuple[int, ...]:
-        exact_sums = self._engine.clipped_sums(plan.cells, question)
-        epsilon = Epsilon(plan.units[0])
-        noisy = [
-            add_noise(sums, self._noise, noise_scale(sensitivity(radius, len(sums)), epsilon))
-            for sums, radius in zip(exact_sums, question.radii, strict=True)
-        ]
-        return tuple(int(number) for sums in noisy for number in sums)
+    def laws(self: Any, question: Any, facts: Any, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
+        dimensions = len(question.nearest.attributes)
+        return tuple(
+            law for radius in question.radii for law in (laplace(sensitivity(radius, dimensions), epsilon),) * dimensions
+        )
 
-    return clipped_sums
+    return laws
 
 
 HONEST_NOISE = with_noise_for(lambda radius, dimensions: radius)
@@ -242,9 +241,9 @@ NOISE_OF_R = with_noise_for(lambda radius, dimensions: radius // dimensions)
 
 @pytest.mark.parametrize(("dimensions", "revealed"), [(2, 1.5), (10, 5.5)])
 def test_noise_of_r_instead_of_d_r_is_caught(dimensions: int, revealed: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Kernel, "_clipped_sums", HONEST_NOISE)
+    monkeypatch.setattr(offset_sums.NoisyOffsets, "laws", HONEST_NOISE)
     assert loss_of_an_extreme_point(dm.DPLloyd(4, 1, seed=1), dimensions) <= 1
-    monkeypatch.setattr(Kernel, "_clipped_sums", NOISE_OF_R)
+    monkeypatch.setattr(offset_sums.NoisyOffsets, "laws", NOISE_OF_R)
     assert loss_of_an_extreme_point(dm.DPLloyd(4, 1, seed=1), dimensions) == pytest.approx(revealed, rel=1e-3)
     if dimensions == 10:
         assert loss_of_an_extreme_point(dm.KMeans(2, 1, seed=1), dimensions, rows=60) > 1
@@ -259,20 +258,21 @@ def test_empty_clusters_without_noise_are_caught(monkeypatch: pytest.MonkeyPatch
         noisy[there] = add_noise(exact_counts[there], source, scale)
         return noisy
 
-    monkeypatch.setattr(door, "add_noise", skipping)
+    for mechanism in (histogram, offset_sums):
+        monkeypatch.setattr(mechanism, "add_noise", skipping)
     for model, dimensions in ((dm.DPLloyd(4, 1, seed=1), 2), (dm.KMeans(2, 1, seed=1), 2), (dm.KMeans(2, 1, seed=1), 4)):
         assert loss_of_an_extreme_point(model, dimensions, rows=5) == math.inf
 
 
 def test_sizes_that_are_charged_for_half_of_the_steps_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: every step spends as if there were half as many."""
-    honest = dm.DPLloyd.step
+    honest = dm.DPLloyd.budget_for
 
-    def doubled(self: dm.DPLloyd, schema: Schema, space: Space) -> tuple[Epsilon, Epsilon]:
-        sizes, sums = honest(self, schema, space)
-        return Epsilon(2 * sizes.units), Epsilon(2 * sums.units)
+    def doubled(self: dm.DPLloyd, schema: Schema, rows: float = 0) -> LloydBudget:
+        steps = honest(self, schema, rows).steps
+        return LloydBudget(*(dataclasses.replace(step, epsilon=Epsilon(2 * step.epsilon.units)) for step in steps))
 
-    monkeypatch.setattr(dm.DPLloyd, "step", doubled)
+    monkeypatch.setattr(dm.DPLloyd, "budget_for", doubled)
     with pytest.raises(dm.EpsilonError, match="more than its budget"):
         dm.DPLloyd(4, 1).plan(box_schema(2))
 
@@ -314,9 +314,9 @@ def test_the_noise_of_sums_is_as_large_as_it_must_be() -> None:
 
 
 def test_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Kernel, "_clipped_sums", NOISE_OF_R)
+    monkeypatch.setattr(offset_sums.NoisyOffsets, "laws", NOISE_OF_R)
     assert not is_calibrated()
-    monkeypatch.setattr(Kernel, "_clipped_sums", with_noise_for(lambda radius, dimensions: 6 * radius // 5))
+    monkeypatch.setattr(offset_sums.NoisyOffsets, "laws", with_noise_for(lambda radius, dimensions: 6 * radius // 5))
     assert not is_calibrated()
 
 
@@ -344,7 +344,7 @@ def test_the_audit_passes_clustering(name: str) -> None:
 
 
 def test_the_audit_finds_noise_of_r_instead_of_d_r(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Kernel, "_clipped_sums", NOISE_OF_R)
+    monkeypatch.setattr(offset_sums.NoisyOffsets, "laws", NOISE_OF_R)
     assert violations("dplloyd")
 
 
@@ -352,5 +352,6 @@ def test_the_audit_finds_a_grid_that_skips_empty_cells(monkeypatch: pytest.Monke
     def skipping(exact_counts: Any, source: Any, scale: Fraction) -> Any:
         return np.where(exact_counts == 0, 0, add_noise(exact_counts, source, scale))
 
-    monkeypatch.setattr(door, "add_noise", skipping)
+    for mechanism in (histogram, offset_sums):
+        monkeypatch.setattr(mechanism, "add_noise", skipping)
     assert violations("kmeans-grid", 3)

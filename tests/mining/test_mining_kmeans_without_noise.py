@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -13,78 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn.cluster
-from mining_worlds import HUGE, Recorder, Table
-from numpy.typing import NDArray
+from support.opening import HUGE, silent
+from support.points import BLOBS, Points, blobs, box_schema, columns, cube, fitted_silently
 
 import dpmine as dm
-from dpmine import dataset
-from dpmine.mining.clustering import dplloyd, synopsis
-from dpmine.mining.clustering.estimator import ClusterEstimator
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.language.answers import Reply
+from dpmine.language.queries import Query
+from dpmine.mining.clustering import synopsis
 from dpmine.mining.clustering.space import Space
 from dpmine.mining.clustering.synopsis import grid_sides, grid_starts
-from dpmine.plans import RowCuts
-from dpmine.private_trees import CutNode, tree_of
-from dpmine.queries import Count, Histogram, OffsetSums, PrivateTree, Query, Reply
-from dpmine.schema import Numeric, Schema
-from dpmine.tables import PrivateTable
-
-Points = NDArray[np.float64]
-BLOBS = ((20, 20), (80, 30), (50, 80))
-
-
-def box_schema(dimensions: int, *, high: int = 100, step: str = "1", low: int = 0, rows_at_most: int = 10_000) -> Schema:
-    """Numeric attributes x0, x1, ... alone."""
-    attributes = [
-        Numeric(f"x{place}", Decimal(low), Decimal(high), Decimal(step), Decimal(low)) for place in range(dimensions)
-    ]
-    return Schema("points", tuple(attributes), rows_at_most)
-
-
-def columns(points: Points) -> Table:
-    return {f"x{place}": points[:, place].tolist() for place in range(points.shape[1])}
-
-
-def blobs(each: int, seed: int, centres: Sequence[Sequence[float]] = BLOBS, *, spread: float = 4) -> Points:
-    """Whole numbers around some centres, within 0 .. 100; the first blob is the largest."""
-    draw = np.random.default_rng(seed)
-    drawn = [draw.normal(centre, spread, (each - 2 * place, len(centre))) for place, centre in enumerate(centres)]
-    return np.clip(np.rint(np.vstack(drawn)), 0, 100)
-
-
-def cube(each: int, seed: int, dimensions: int = 4) -> Points:
-    """Three blobs in more dimensions."""
-    return blobs(each, seed, [[20] * dimensions, [80] * dimensions, [20, 80] * (dimensions // 2)])
-
-
-class Silent:
-    """A source of noise that is always 0, and remembers at what scale how many draws were asked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[Fraction, int]] = []
-
-    def actual_scale(self, scale: Fraction) -> Fraction:
-        return scale
-
-    def discrete_laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
-        self.asked.append((scale, size))
-        return np.zeros(size, dtype=np.int64)
-
-
-@contextmanager
-def silent(table: Any, schema: Schema, epsilon: Any = 1, **options: Any) -> Iterator[tuple[PrivateTable, Recorder, Silent]]:
-    """A private table whose noise is off, what is asked of it, and the noise that it would have had."""
-    source = Silent()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dataset, "noise_source", lambda name: source)
-        data = dm.open(table, schema=schema, cap=epsilon, **options)
-    with data:
-        recorder = Recorder(data.grant("alice", epsilon=epsilon)._executor)
-        yield PrivateTable(recorder), recorder, source
-
-
-def fitted_silently(model: ClusterEstimator, points: Points, schema: Schema) -> tuple[Any, list[tuple[Query, Reply]]]:
-    with silent(columns(points), schema, model.budget) as (private, recorder, _):
-        return model.fit(private), recorder.asked
+from dpmine.questions.histogram import Histogram
+from dpmine.questions.offset_sums import OffsetSums
+from dpmine.questions.private_tree import CutNode, PrivateTree, ResolvedCutRule, tree_of
+from dpmine.results.histogram import NoisyHistogram
+from dpmine.tables.private_table import PrivateTable
 
 
 def only(asked: Sequence[tuple[Query, Reply]], kind: type) -> list[tuple[Any, Any]]:
@@ -178,7 +121,7 @@ def test_clipping_to_the_radius_of_one_coordinate_is_not_lloyd(monkeypatch: pyte
 
 def test_dropping_empty_clusters_is_not_lloyd(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: a centre without rows is sent to the middle of the box instead of staying."""
-    monkeypatch.setattr(dplloyd, "noise_deviation", lambda scale: -1.0)
+    monkeypatch.setattr(NoisyHistogram, "standard_deviation", property(lambda counted: -1.0))
     assert not is_lloyd(dm.DPLloyd(12, HUGE, seed=5), np.array([[3.0, 4.0], [97.0, 90.0]]), box_schema(2))
 
 
@@ -223,10 +166,9 @@ def counts_cells_exactly(dimensions: int, scaling: str) -> bool:
     model = dm.KMeans(4, 10, scaling=scaling, seed=1)
     with silent(table, schema, 10) as (private, recorder, _):
         model.fit(private)
-    ((_, counted),) = only(recorder.asked, Histogram)
-    ((_, rows),) = only(recorder.asked, Count)
+    (_, rows), (_, counted) = only(recorder.asked, Histogram)
     space = model.space(schema)
-    sides = grid_sides(space, 4, 300, model.shares(schema, space).grid)
+    sides = grid_sides(space, 4, 300, model.budget_for(schema).grid.epsilon)
     edges = [np.append(grid_starts(a.size, side), a.size) for a, side in zip(space.attributes, sides, strict=True)]
     wanted, _ = np.histogramdd(np.stack(codes, axis=1), bins=edges)
     kept = model.synopsis_.weights.sum()
@@ -266,7 +208,7 @@ def test_a_grid_without_noise_finds_the_means_up_to_its_cells() -> None:
 def grown_root(asked: Sequence[tuple[Query, Reply]], schema: Schema) -> CutNode:
     ((question, bits),) = only(asked, PrivateTree)
     rules = [
-        RowCuts(rule.attribute, schema.single(rule.attribute).size, rule.edges, rule.scores, rule.cuts, rule.inside)
+        ResolvedCutRule(rule.attribute, schema.single(rule.attribute).size, rule.edges, rule.scores, rule.cuts, rule.inside)
         for rule in question.rules
     ]
     return tree_of(bits, rules)
@@ -278,7 +220,7 @@ def test_the_leaves_of_a_tree_part_the_rows_and_are_counted_exactly(epsilon: int
     model, asked = fitted_silently(dm.KMeans(3, epsilon, method="tree", seed=1), points, schema)
     leaves = list(grown_root(asked, schema).leaves())
     assert len(leaves) > 1
-    counted = [reply.answer.numbers for query, reply in asked if isinstance(query.question, Count)]
+    counted = [reply.answer.numbers for query, reply in asked if query.question == Histogram(())]
     assert len(counted) == 1
     lows, highs = (np.array([getattr(leaf.box, side) for leaf in leaves]) for side in ("lows", "highs"))
     inside = ((points[:, None, :] >= lows) & (points[:, None, :] < highs)).all(axis=2)

@@ -6,61 +6,23 @@ import copy
 import json
 import pickle
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from mining_worlds import EVERY, fitted, opened, recorded, schema_of, table_of, without_class
+from support.estimators import EVERY
+from support.mined_tables import schema_of, table_of, without_class
+from support.opening import fitted, opened, recorded
+from support.reachable import leaks
 
 import dpmine as dm
-from dpmine.dataset import DataSet, LocalExecutor
-from dpmine.engines.encoding import EncodedTable
-from dpmine.engines.memory import MemoryEngine
-from dpmine.frames import FrameSource
-from dpmine.kernel.door import Kernel
-from dpmine.kernel.ledger import Ledger
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.schema import Schema
 from dpmine.mining.trees.growing import Growth, Sprout
-from dpmine.schema import Nominal, Schema
-from dpmine.tables import PrivateTable
 
 ROWS = 9973  # a number that nothing else has
 SCHEMA = schema_of(lists=True, rows_at_most=100_000)
 TABLE = table_of(SCHEMA, ROWS, 1)
-SECRETS = (PrivateTable, LocalExecutor, Kernel, Ledger, MemoryEngine, EncodedTable, FrameSource, DataSet, Growth, Sprout)
-
-
-def reached_from(thing: Any) -> Iterator[tuple[str, Any]]:
-    """Everything that can be reached by attributes and items, with the path to it."""
-    waiting, seen = [("model", thing)], set()
-    while waiting:
-        path, found = waiting.pop()
-        if id(found) in seen:
-            continue
-        seen.add(id(found))
-        yield path, found
-        if isinstance(found, dict):
-            waiting += [(f"{path}[{key!r}]", item) for key, item in found.items()]
-        elif isinstance(found, list | tuple | set | frozenset):
-            waiting += [(f"{path}[{place}]", item) for place, item in enumerate(found)]
-        if not isinstance(found, type):
-            waiting += [(f"{path}.{name}", item) for name, item in getattr(found, "__dict__", {}).items()]
-            slots = [name for cls in type(found).__mro__ for name in getattr(cls, "__slots__", ())]
-            waiting += [(f"{path}.{name}", getattr(found, name)) for name in slots if hasattr(found, name)]
-        if getattr(found, "__closure__", None):
-            waiting += [(f"{path} closes over {place}", cell.cell_contents) for place, cell in enumerate(found.__closure__)]
-
-
-def leaks(model: Any, rows: int = ROWS) -> list[str]:
-    """Paths to what no model may hold."""
-    found = []
-    for path, thing in reached_from(model):
-        long = isinstance(thing, np.ndarray | list | tuple | dict) and len(thing) >= rows
-        if isinstance(thing, SECRETS) or long or type(thing).__module__.startswith(("dpmine.kernel", "dpmine.engines")):
-            found.append(path)
-        if isinstance(thing, int) and not isinstance(thing, bool) and thing == rows:
-            found.append(path)
-    return found
 
 
 @pytest.mark.parametrize("handed", ["private", "rows"])
@@ -73,7 +35,7 @@ def test_nothing_of_the_table_can_be_reached_from_a_fitted_model(name: str, hand
             fitted(model, TABLE, SCHEMA)
         else:
             model.fit(without_class(TABLE), TABLE["class"])
-        found = leaks(model)
+        found = leaks(model, ROWS, Growth, Sprout)
         if not found:
             break
     assert found == []
@@ -87,7 +49,7 @@ def test_the_walk_finds_what_is_hidden() -> None:
     with opened(TABLE, SCHEMA) as private:
         for hidden in (private, private._executor, np.zeros(ROWS), {"deep": [{"count": ROWS}]}, lambda: private):
             model.hidden_ = hidden  # type: ignore[attr-defined]
-            assert leaks(model)
+            assert leaks(model, ROWS, Growth, Sprout)
     del model.hidden_  # type: ignore[attr-defined]
 
 

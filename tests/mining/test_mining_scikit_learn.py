@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from mining_worlds import EVERY, opened, schema_of, table_of, without_class
+from support.estimators import EVERY
+from support.mined_tables import schema_of, table_of, without_class
+from support.opening import opened
 
 import dpmine as dm
 from dpmine.mining import estimators

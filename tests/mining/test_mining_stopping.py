@@ -8,15 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mining_worlds import EVERY, HUGE, PUBLISHED, fitted, opened, recorded, schema_of, table_of
+from support.estimators import EVERY, PUBLISHED
+from support.mined_tables import schema_of, table_of
+from support.opening import HUGE, fitted, opened, recorded
 
 import dpmine as dm
-from dpmine.epsilon import Epsilon
+from dpmine.base.epsilon import Epsilon
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
 from dpmine.mining.trees import growing
-from dpmine.mining.trees.diffp_id3 import too_few
-from dpmine.mining.trees.growing import Sprout, discretised, nominal_keys
-from dpmine.queries import Count
-from dpmine.schema import ItemList, Nominal, Numeric, Schema
+from dpmine.mining.trees.candidates import discretised, nominal_keys
+from dpmine.mining.trees.growing import Sprout
+from dpmine.mining.trees.stopping import too_few
+from dpmine.questions.histogram import Histogram
 
 SCHEMA = schema_of()
 
@@ -47,7 +53,7 @@ def test_the_rule_is_followed_node_by_node(name: str) -> None:
         with recorded(table_of(schema, 800, seed), schema, "0.5") as (private, recorder):
             model = EVERY[name](epsilon="0.5", max_depth=2).fit(private)
         each = model.budget.units // 6
-        (first, reply) = next((query, reply) for query, reply in recorder.asked if isinstance(query.question, Count))
+        (first, reply) = next((query, reply) for query, reply in recorder.asked if isinstance(query.question, Histogram))
         assert first.epsilon == (Epsilon(each),)
         (rows,) = reply.answer.numbers[0] or ()
         split = rows / (4 * 2) >= math.sqrt(2) / (each / 1e9)
@@ -131,9 +137,9 @@ def test_a_tree_that_meets_a_limit_of_queries_ends_within_its_budget(monkeypatch
 
     A limit of 2,000 keeps the test small: 16 leaves times 3 attributes of 50 points and 2 classes are beyond it.
     """
-    from dpmine import resolution
+    from dpmine.language import queries
 
-    monkeypatch.setattr(resolution, "MOST_COUNTS", 2_000)
+    monkeypatch.setattr(queries, "MOST_COUNTS", 2_000)
     monkeypatch.setattr(growing, "MOST_COUNTS", 2_000)
     schema = wide_schema(50, 3)
     empty: dict[str, list[Any]] = {attribute.name: [] for attribute in schema.attributes}

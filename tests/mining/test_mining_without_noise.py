@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mining_worlds import HUGE, Table, fitted, schema_of, table_of, without_class
+from support.mined_tables import Table, schema_of, table_of, without_class
+from support.opening import HUGE, fitted
 
 import dpmine as dm
 from dpmine.baselines import C45, ID3, GreedyTree
 from dpmine.datasets import patients_schema, slide_records
-from dpmine.expressions import Key
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import Key
+from dpmine.mining.trees.candidates import discretised, nominal_keys, numeric_names
 from dpmine.mining.trees.estimator import TreeEstimator
-from dpmine.mining.trees.growing import discretised, nominal_keys, numeric_names
-from dpmine.queries import Multiway, Thresholds
-from dpmine.schema import Schema
-from dpmine.tree_models import Node, encode_rows, labels_of
+from dpmine.mining.trees.greedy import GreedyTrees
+from dpmine.models.trees import Node, encode_rows, labels_of
+from dpmine.questions.splits import Multiway, Thresholds
 
 SLIDE, SLIDE_SCHEMA = slide_records(), patients_schema(extended=False, rows_at_most=100)
 TOLERANCE = 0.01  # of a score, in rows or bits
@@ -88,7 +90,7 @@ def by_values_and_points(schema: Schema, above: tuple[Key, ...]) -> list[Key]:
 
 def by_family(splits: str) -> Candidates:
     def candidates(schema: Schema, above: tuple[Key, ...]) -> list[Key]:
-        families = dm.TreeClassifier(splits=splits).candidates(schema)
+        families = GreedyTrees(splits=splits).candidates(schema)
         keys = [family.candidate(schema, place) for family in families for place in range(family.size(schema))]
         return [key for key in keys if key is not None]
 
@@ -308,7 +310,7 @@ def test_staying_whole_wins_where_no_split_gains_more_than_the_bonus() -> None:
     schema = schema_of()
     table = table_of(schema, 200, 3, clear=0)
     huge_bonus = dm.TreeClassifier(HUGE, 3, "gini", stopping=1000)
-    assert huge_bonus.staying(dm.Epsilon.parse("0.1"), schema)[0].bonus > 200  # type: ignore[attr-defined]
+    assert huge_bonus.greedy.staying(dm.Epsilon.parse("0.1"), schema)[0].bonus > 200  # type: ignore[attr-defined]
     assert fitted(dm.TreeClassifier("0.5", 3, "gini", stopping=1000), table, schema).trees_.trees[0].split is None
     assert fitted(dm.TreeClassifier(HUGE, 3, "gini", stopping=0), table, schema).trees_.trees[0].depth == 3
 
@@ -325,5 +327,5 @@ def test_arrays_and_frames_predict_alike(name: str) -> None:
 
 def test_a_multiway_candidate_is_offered_up_to_five_categories() -> None:
     schema = schema_of()
-    offered = [family for family in dm.TreeClassifier().candidates(schema) if isinstance(family, Multiway)]
+    offered = [family for family in GreedyTrees().candidates(schema) if isinstance(family, Multiway)]
     assert [family.key.title for family in offered] == ["colour", "kind"]  # a split by two categories is a subset already

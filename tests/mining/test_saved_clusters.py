@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.attributes import numeric
 
 import dpmine as dm
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.schema import Schema
 from dpmine.mining.clustering import saved_synopsis
-from dpmine.schema import Nominal, Numeric, Schema
-
-
-def numeric(name: str, low: int, high: int, step: str = "1") -> Numeric:
-    return Numeric(name, Decimal(low), Decimal(high), Decimal(step), Decimal(low))
-
 
 NAMES = ("x", "y", "z")
 SCHEMA = Schema(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
 from dpmine.postprocess.error_limits import expected_errors, upper_error
 from dpmine.postprocess.noisy_trees import (
     CountedNode,

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from dpmine.base.public_random import public_generator
 from dpmine.postprocess.weighted_kmeans import LONG, Clustering, _Search, weighted_kmeans
-from dpmine.public_random import public_generator
 
 Points = NDArray[np.float64]
 

@@ -12,23 +12,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import exponential_law, permute_and_flip_law
-from tiny import KINDS, Row, all_tables, encoded, kernel_over
+from support.kernels import UNTOUCHED, kernel_over
+from support.laws import exponential_law, permute_and_flip_law
+from support.tiny_tables import KINDS, Row, all_tables, encoded
 
+from dpmine.base.epsilon import Epsilon
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.epsilon import Epsilon
-from dpmine.expressions import AttributeKey
-from dpmine.frames import open_source
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
 from dpmine.kernel.door import Kernel
-from dpmine.kernel.ledger import Ledger
-from dpmine.queries import LEAF, ChooseLabel, ChooseSplit, Multiway, Query, Question, Rules, Split, Subsets, Thresholds, View
-from dpmine.resolution import resolve
-from dpmine.schema import Nominal, Schema
+from dpmine.language.keys import AttributeKey
+from dpmine.language.queries import Query, Question, resolve
+from dpmine.language.views import LEAF, Rules, Split, View
+from dpmine.questions.choose_label import ChooseLabel
+from dpmine.questions.choose_split import ChooseSplit
+from dpmine.questions.splits import Multiway, Subsets, Thresholds
 
 EPSILON = Fraction(1, 2)
 SLACK = 1e-12  # of doubles, in a logarithm
 
-UNTOUCHED = Ledger(None, dataset="tiny", cap=10**9)  # nothing is charged here: only what comes after the charge is watched
 
 Offer = tuple[str, tuple[int, ...], tuple[int, ...], Fraction]
 

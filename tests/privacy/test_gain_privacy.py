@@ -13,16 +13,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.tiny_tables import KINDS, SCHEMA, Row, all_tables, encoded
 from test_choice_privacy import EPSILON, MECHANISMS, SLACK, Watched, loss, query, watched
-from tiny import KINDS, SCHEMA, Row, all_tables, encoded
 
-from dpmine.errors import RequestError
-from dpmine.expressions import AttributeKey, Bins, Group, Groups
-from dpmine.expressions import Test as TestKey
-from dpmine.expressions import col as column
+from dpmine.base.errors import RequestError
 from dpmine.kernel.scores import GainScore, InfoGainPerRow, Score, score_named
-from dpmine.queries import ChooseSplit, Divide, Multiway, Query, Specialise, Splits, Stay
-from dpmine.resolution import resolve
+from dpmine.language.columns import col as column
+from dpmine.language.keys import AttributeKey, Bins, Group, Groups
+from dpmine.language.keys import Test as TestKey
+from dpmine.language.queries import Query, resolve
+from dpmine.questions.choose_split import ChooseSplit
+from dpmine.questions.splits import Divide, Multiway, Specialise, Splits, Stay
 
 GAINS = ("gain", "gini-gain", "infogain-per-row")
 ADDED_UP = ("max", "gini", "infogain", "mixed")

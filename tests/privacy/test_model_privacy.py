@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.kernels import kernel_over
+from support.tiny_tables import KINDS, SCHEMA, Row, all_tables, encoded, engine
 from test_choice_privacy import CELLS, EPSILON, FAMILIES, MECHANISMS, SLACK, Offer, Watched, loss, query, watched
-from tiny import KINDS, SCHEMA, Row, all_tables, encoded, engine, kernel_over
 
-from dpmine.dataset import LocalExecutor
-from dpmine.expressions import AttributeKey, Bins, Group, Groups, Key
-from dpmine.kernel import door
+from dpmine.engines.memory.keys import column_of
 from dpmine.kernel.door import Kernel
-from dpmine.kernel.ledger import Ledger
-from dpmine.kernel.replay import DATASET
+from dpmine.kernel.ledger.accounts import DATASET
+from dpmine.kernel.mechanisms import choose_split
 from dpmine.kernel.scores import score_named, whole_scores
-from dpmine.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
-from dpmine.plans import RowSplits, Whole
-from dpmine.queries import LEAF, SPLIT_SCORES, ChooseModel, ChooseSplit, Query, Split, Stay
-from dpmine.resolution import resolve_cells, resolve_key
-from dpmine.tables import PrivateTable
+from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key
+from dpmine.language.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
+from dpmine.language.queries import Query
+from dpmine.language.resolver import resolve_cells
+from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.views import LEAF, Split
+from dpmine.owner.ledgers import book_at
+from dpmine.owner.local_executor import LocalExecutor
+from dpmine.questions.choose_model import ChooseModel
+from dpmine.questions.choose_split import SPLIT_SCORES, ChooseSplit
+from dpmine.questions.splits import ResolvedSplits, ResolvedStay, Stay
+from dpmine.tables.private_table import PrivateTable
 
 BONUS = 3
 SCORES = SPLIT_SCORES
@@ -180,7 +185,7 @@ def stay_scores_the_whole(score: str) -> bool:
 def test_staying_whole_scores_as_its_class_counts_do(monkeypatch: pytest.MonkeyPatch, score: str) -> None:
     assert stay_scores_the_whole(score)
     for mistake in (stay_by_gain, bonus_of_rows) if score in ADDED_UP else (bonus_of_rows, stay_unsplit):
-        monkeypatch.setattr(door._BlockScores, "of", mistake)
+        monkeypatch.setattr(choose_split.BlockScores, "of", mistake)
         assert not stay_scores_the_whole(score)
 
 
@@ -252,7 +257,7 @@ def test_some_row_changes_the_choice_of_a_model_by_nearly_epsilon() -> None:
 
 def labels(key: Key, rows: tuple[Row, ...]) -> list[int]:
     """The label of each row in its place, as the engine's column holds it."""
-    return engine(rows)._column(resolve_key(key, SCHEMA)).values(slice(0, len(rows))).tolist()
+    return column_of(resolve_key(key, SCHEMA), engine(rows)._rows).values(slice(0, len(rows))).tolist()
 
 
 @pytest.mark.parametrize("name", MODEL_KEYS)
@@ -286,9 +291,9 @@ class Priced:
     """A fresh ledger over the tiny table, read after each question."""
 
     def __init__(self) -> None:
-        self.ledger = Ledger(None, dataset="tiny", cap=10**12)
+        self.ledger = book_at(None, dataset="tiny", cap=10**12)
         self.ledger.grant("anna", 10**12)
-        self.private = PrivateTable(LocalExecutor(kernel_over(encoded(KINDS), self.ledger, Kernel), "anna"))
+        self.private = PrivateTable(LocalExecutor(kernel_over(encoded(KINDS), self.ledger, Kernel), "anna", SCHEMA))
 
     def tenths(self) -> int:
         """What was spent so far, in tenths."""
@@ -300,17 +305,17 @@ class Priced:
 def test_the_cells_of_a_model_cost_the_largest_and_two_models_add_up() -> None:
     priced = Priced()
     private, one, other = priced.private, MODELS[2], MODELS[3]
-    private.cells(one).count_cells(epsilon=["0.1", "0.3"])
+    private.cells(one).count(epsilon=["0.1", "0.3"])
     assert priced.tenths() == 3
     private.partition(one)["no"].histogram("size", epsilon="0.2")  # 0.1 + 0.2 in that cell: still the largest
     assert priced.tenths() == 3
     private.partition(one)["yes"].count(epsilon="0.1")
     assert priced.tenths() == 4
-    private.cells(other).count_cells(epsilon="0.5")  # rows of any two cells of two models may be the same
+    private.cells(other).count(epsilon="0.5")  # rows of any two cells of two models may be the same
     assert priced.tenths() == 9
-    private.partition(other)["no"].cells(one).count_cells(epsilon="0.1")  # inside the other model's cell
+    private.partition(other)["no"].cells(one).count(epsilon="0.1")  # inside the other model's cell
     assert priced.tenths() == 10
-    private.cells(ScoreBands(one.trees, 1, (1,))).count_cells(epsilon="0.2")  # another key, even of the same trees
+    private.cells(ScoreBands(one.trees, 1, (1,))).count(epsilon="0.2")  # another key, even of the same trees
     assert priced.tenths() == 12
 
 
@@ -336,14 +341,14 @@ def test_a_confusion_matrix_costs_epsilon_once_and_choices_of_models_theirs() ->
     priced.private.choose_model(tuple(reversed(MODELS)), epsilon="0.2")
     assert priced.tenths() == 8
     priced.private.choose(["colour", Stay(1)], score="gini", epsilon="0.1")
-    priced.private.cells(MODELS[2]).choose_cells([["size", Stay(1)], [Stay(2), "size"]], score="max", epsilon=["0.1", "0.2"])
+    priced.private.cells(MODELS[2]).choose([["size", Stay(1)], [Stay(2), "size"]], score="max", epsilon=["0.1", "0.2"])
     assert priced.tenths() == 11
 
 
 # -- planted mistakes --------------------------------------------------------------------------------------------------
 
 
-def relative(self: Any, family: RowSplits, cell: int, real: Any = door._BlockScores.of) -> Any:
+def relative(self: Any, family: ResolvedSplits, cell: int, real: Any = choose_split.BlockScores.of) -> Any:
     """All candidates by their gain over the whole cell, which falls for one row and rises for another.
 
     The same shift for all of them leaves the law of a choice as it is, but not what the scores declare about themselves.
@@ -352,29 +357,29 @@ def relative(self: Any, family: RowSplits, cell: int, real: Any = door._BlockSco
     return real(self, family, cell) - whole_scores(self._score, counts)[cell]
 
 
-def bonus_of_rows(self: Any, family: RowSplits, cell: int, real: Any = door._BlockScores.of) -> Any:
+def bonus_of_rows(self: Any, family: ResolvedSplits, cell: int, real: Any = choose_split.BlockScores.of) -> Any:
     """Staying earns a bonus for every row that is there."""
     rows = self._exact_counts[family.key][cell].sum()
-    return real(self, family, cell) + (rows * self._score.unit if isinstance(family, Whole) else 0)
+    return real(self, family, cell) + (rows * self._score.unit if isinstance(family, ResolvedStay) else 0)
 
 
-def splits_by_gain(self: Any, family: RowSplits, cell: int, real: Any = door._BlockScores.of) -> Any:
+def splits_by_gain(self: Any, family: ResolvedSplits, cell: int, real: Any = choose_split.BlockScores.of) -> Any:
     """Only the splits are scored by their gain; staying keeps the score of the whole cell."""
-    return real(self, family, cell) if isinstance(family, Whole) else relative(self, family, cell)
+    return real(self, family, cell) if isinstance(family, ResolvedStay) else relative(self, family, cell)
 
 
-def stay_by_gain(self: Any, family: RowSplits, cell: int, real: Any = door._BlockScores.of) -> Any:
+def stay_by_gain(self: Any, family: ResolvedSplits, cell: int, real: Any = choose_split.BlockScores.of) -> Any:
     """Staying gains nothing, so that it scores its bonus alone: no loss of privacy, since that is constant, but wrong."""
-    return relative(self, family, cell) if isinstance(family, Whole) else real(self, family, cell)
+    return relative(self, family, cell) if isinstance(family, ResolvedStay) else real(self, family, cell)
 
 
-def stay_unsplit(self: Any, family: RowSplits, cell: int, real: Any = door._BlockScores.of) -> Any:
+def stay_unsplit(self: Any, family: ResolvedSplits, cell: int, real: Any = choose_split.BlockScores.of) -> Any:
     """Who stays scores the largest class beside splits that score what they gain."""
     largest = self._exact_counts[family.key][cell].sum(axis=1).max()
-    return real(self, family, cell) + (largest * self._score.unit if isinstance(family, Whole) else 0)
+    return real(self, family, cell) + (largest * self._score.unit if isinstance(family, ResolvedStay) else 0)
 
 
-def gain_twice(self: Any, family: RowSplits, cell: int, real: Any = door._BlockScores.of) -> Any:
+def gain_twice(self: Any, family: ResolvedSplits, cell: int, real: Any = choose_split.BlockScores.of) -> Any:
     """Every candidate by twice what it scores: twice the sensitivity."""
     return 2 * real(self, family, cell)
 
@@ -391,7 +396,7 @@ def test_the_check_of_scores_catches(monkeypatch: pytest.MonkeyPatch, score: str
     asked = CHOICES[f"stay, {score}, exponential, monotone"]
     smaller = tables_of(3)
     assert moves_as_declared(smaller, score, asked)
-    monkeypatch.setattr(door._BlockScores, "of", mistake)
+    monkeypatch.setattr(choose_split.BlockScores, "of", mistake)
     assert not moves_as_declared(smaller, score, asked)
 
 
@@ -399,7 +404,7 @@ def test_the_check_of_scores_catches(monkeypatch: pytest.MonkeyPatch, score: str
 def test_the_loss_check_catches_a_bonus_that_depends_on_the_rows(monkeypatch: pytest.MonkeyPatch, mechanism: str) -> None:
     asked = CHOICES[f"stay, max, {mechanism}, monotone"]
     smaller = tables_of(3)
-    monkeypatch.setattr(door._BlockScores, "of", bonus_of_rows)
+    monkeypatch.setattr(choose_split.BlockScores, "of", bonus_of_rows)
     assert worst_loss(smaller, asked) > EPSILON + 0.01
 
 
@@ -411,17 +416,17 @@ def test_gains_for_all_candidates_are_the_same_law_and_for_the_splits_alone_cost
     larger = tables_of(4)
     absolute = worst_loss(larger, asked)
     assert absolute <= EPSILON + SLACK
-    monkeypatch.setattr(door._BlockScores, "of", relative)
+    monkeypatch.setattr(choose_split.BlockScores, "of", relative)
     assert abs(worst_loss(larger, asked) - absolute) < SLACK
-    monkeypatch.setattr(door._BlockScores, "of", splits_by_gain)
+    monkeypatch.setattr(choose_split.BlockScores, "of", splits_by_gain)
     assert worst_loss(larger, asked) > EPSILON + 0.01
 
 
 class HalfRange(Watched):
     """R = 1/2 for the choice of a model: twice the rate."""
 
-    def _best_models(self, plan: Any, question: Any) -> Any:
-        return super()._best_models(replace(plan, units=tuple(2 * units for units in plan.units)), question)
+    def _choose(self, mechanism: str, scores: np.ndarray, masses: np.ndarray, rate: Any) -> int:
+        return super()._choose(mechanism, scores, masses, 2 * rate)
 
 
 class ShareRight(Watched):

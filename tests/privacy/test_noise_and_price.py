@@ -12,43 +12,35 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws import ALARM, laplace_bins, laplace_edges, laplace_law, p_value
-from tiny import KINDS, encoded, kernel_over
+from support.kernels import kernel_over
+from support.laws import ALARM, laplace_bins, laplace_edges, laplace_law, p_value
+from support.noise import Silent
+from support.tiny_tables import KINDS, SCHEMA, encoded
 
 import dpmine as dm
-from dpmine.dataset import LocalExecutor
-from dpmine.epsilon import Epsilon
+from dpmine.base.epsilon import Epsilon
 from dpmine.kernel.door import Kernel
-from dpmine.kernel.ledger import Ledger
-from dpmine.kernel.noise import Integers
-from dpmine.kernel.replay import DATASET
-from dpmine.plans import Counts, Plan
-from dpmine.tables import PrivateTable
+from dpmine.kernel.ledger.accounts import DATASET
+from dpmine.kernel.samplers.laplace import Integers
+from dpmine.language.answers import Answer
+from dpmine.language.queries import ResolvedQuery
+from dpmine.owner.ledgers import book_at
+from dpmine.owner.local_executor import LocalExecutor
+from dpmine.tables.private_table import PrivateTable
 
 TABLE = encoded(KINDS * 2)
 UNIT = 10**9
-
-
-class Recording:
-    """A noise source that adds nothing and keeps what it was asked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[Fraction, int]] = []
-
-    def discrete_laplace(self, scale: Fraction, size: int) -> Integers:
-        self.asked.append((scale, size))
-        return np.zeros(size, dtype=np.int64)
 
 
 class Opened:
     """A fresh kernel over the tiny table, with an analyst who may spend a lot."""
 
     def __init__(self, kind: type[Kernel] = Kernel) -> None:
-        self.noise = Recording()
-        self.ledger = Ledger(None, dataset="tiny", cap=10**6 * UNIT)
+        self.noise = Silent()
+        self.ledger = book_at(None, dataset="tiny", cap=10**6 * UNIT)
         self.ledger.grant("anna", 10**6 * UNIT)
         kernel = kernel_over(TABLE, self.ledger, kind, noise=self.noise)
-        self.private = PrivateTable(LocalExecutor(kernel, "anna"))
+        self.private = PrivateTable(LocalExecutor(kernel, "anna", SCHEMA))
 
     def spent(self) -> set[int]:
         return {self.ledger.account(name).spent for name in ("anna", DATASET)}
@@ -66,7 +58,7 @@ def noise_matches_price(kind: type[Kernel], text: str) -> bool:
         first == {units}
         and opened.spent() == {2 * units}
         and counted.receipt.cost == counted.receipt.epsilon == Epsilon(units)
-        and counted.scale == scale
+        and counted.law.fraction == scale
         and opened.noise.asked == [(scale, 1), (scale, 6)]
     )
 
@@ -98,14 +90,14 @@ def test_noise_and_price_agree_for_any_text(amount: Decimal) -> None:
 class RoundedUp(Kernel):
     """Planted mistake: charged for the units rounded down, noised for the units rounded up."""
 
-    def _noisy_counts(self, plan: Plan, question: Counts) -> tuple[tuple[int, ...] | None, ...]:
-        return super()._noisy_counts(replace(plan, units=tuple(units + 1 for units in plan.units)), question)
+    def _compute(self, plan: ResolvedQuery) -> Answer:
+        return super()._compute(replace(plan, units=tuple(units + 1 for units in plan.units)))
 
 
 class ByFloat(Kernel):
     """Planted mistake: the scale goes through a double."""
 
-    def _noisy_counts(self, plan: Plan, question: Counts) -> tuple[tuple[int, ...] | None, ...]:
+    def _compute(self, plan: ResolvedQuery) -> Answer:
         noise = self._noise
 
         class Doubled:
@@ -113,7 +105,7 @@ class ByFloat(Kernel):
                 return noise.discrete_laplace(Fraction(float(scale)), size)
 
         self._noise = Doubled()
-        return super()._noisy_counts(plan, question)
+        return super()._compute(plan)
 
 
 @pytest.mark.parametrize("mistake", [RoundedUp, ByFloat])
@@ -123,17 +115,17 @@ def test_the_price_check_catches(mistake: type[Kernel]) -> None:
 
 def test_cells_are_noised_each_for_its_own_epsilon_and_cost_the_largest() -> None:
     opened = Opened()
-    answers = opened.private.cells("size").histogram_cells("colour", "ill", epsilon=["0.1000000009999", 0, "0.2"])
+    answers = opened.private.cells("size").histogram("colour", "ill", epsilon=["0.1000000009999", 0, "0.2"])
     assert answers[1] is None
     assert opened.noise.asked == [(Fraction(10), 4), (Fraction(5), 4)]
     assert opened.spent() == {2 * 10**8}
-    assert [one.scale for one in answers if one is not None] == [Fraction(10), Fraction(5)]
+    assert [one.law.fraction for one in answers if one is not None] == [Fraction(10), Fraction(5)]
     assert [one.receipt.epsilon.units for one in answers if one is not None] == [10**8, 2 * 10**8]
 
 
 def test_equal_epsilons_share_a_call_but_every_number_has_noise_of_its_own() -> None:
     opened = Opened()
-    opened.private.cells("size").count_cells(epsilon="0.5")
+    opened.private.cells("size").count(epsilon="0.5")
     assert opened.noise.asked == [(Fraction(2), 3)]
 
 
@@ -169,7 +161,7 @@ def answers_of_an_empty_table(epsilon: str, noise: str) -> np.ndarray:
     """32,768 answers whose true value is 0."""
     with dm.open({"value": [], "group": []}, schema=EMPTY, cap=10, noise=noise) as data:
         private = data.grant("anna", epsilon=10)
-        histograms = private.cells("group").histogram_cells("value", epsilon=epsilon)
+        histograms = private.cells("group").histogram("value", epsilon=epsilon)
     return np.concatenate([one.counts for one in histograms if one is not None])
 
 

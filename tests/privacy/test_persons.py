@@ -17,16 +17,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpmine as dm
-from dpmine.engines.duckdb import DuckDBEngine, DuckDBTable
+from dpmine.base.epsilon import Epsilon
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.memory import MemoryEngine
 from dpmine.engines.persons import capped
-from dpmine.epsilon import Epsilon
-from dpmine.expressions import AttributeKey, Part
-from dpmine.frames import FileSource, open_source
-from dpmine.queries import LEAF, Split
-from dpmine.resolution import resolve_cells, resolve_key
-from dpmine.schema import ItemList, Nominal, Numeric, Schema, Unit
+from dpmine.engines.sql.duckdb import DuckDBFiles
+from dpmine.engines.sql.engine import SqlEngine
+from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import FileSource, open_source
+from dpmine.language.keys import AttributeKey, Part
+from dpmine.language.resolver import resolve_cells
+from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.views import LEAF, Split
 
 KEY = bytes(range(32))
 Row = tuple[Any, str, int, tuple[str, ...]]
@@ -107,7 +113,7 @@ def test_white_space_names_nobody_in_either_engine(tmp_path: Path, nobody: str) 
     assert sum(kept(rows, 2).values()) == 1
     path = tmp_path / "p.parquet"
     write(rows, path)
-    in_files = DuckDBEngine(DuckDBTable(schema(2), FileSource(path, keep_in_files=True)), KEY)
+    in_files = SqlEngine(DuckDBFiles(schema(2), FileSource(path, keep_in_files=True)), KEY)
     assert in_files.counts(resolve_cells((), LEAF, schema(2)), [()])[0].tolist() == [1]
 
 
@@ -124,9 +130,9 @@ def test_persons_named_by_floats_are_refused(tmp_path: Path) -> None:
 def test_a_shared_file_table_keeps_other_rows_under_another_key(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     write([(f"p{number % 20}", "red", number % 3, ()) for number in range(200)], path)
-    table = DuckDBTable(schema(1), FileSource(path, keep_in_files=True))
+    table = DuckDBFiles(schema(1), FileSource(path, keep_in_files=True))
     cells, groups = resolve_cells((), LEAF, schema(1)), [(resolve_key(AttributeKey("size"), schema(1)),)]
-    found = {str(DuckDBEngine(table, bytes([number] * 32)).counts(cells, groups)[0].tolist()) for number in range(8)}
+    found = {str(SqlEngine(table, bytes([number] * 32)).counts(cells, groups)[0].tolist()) for number in range(8)}
     assert len(found) > 1
 
 
@@ -180,7 +186,7 @@ def test_the_duckdb_engine_keeps_the_same_rows(people: dict[str, list[Any]], at_
         path = Path(folder) / "persons.parquet"
         write([*listed(people), *((None, *values) for values in nobody)], path)
         memory = MemoryEngine(capped(encode(open_source(path), facts), KEY), KEY)
-        in_files = DuckDBEngine(DuckDBTable(facts, FileSource(path, keep_in_files=True)), KEY)
+        in_files = SqlEngine(DuckDBFiles(facts, FileSource(path, keep_in_files=True)), KEY)
         cells = resolve_cells((), Split(Part("p", (1, 1)), (LEAF, LEAF)), facts)
         groups = [tuple(resolve_key(AttributeKey(name), facts) for name in ("colour", "size")), ()]
         for expected, counts in zip(memory.counts(cells, groups), in_files.counts(cells, groups), strict=True):
@@ -195,7 +201,7 @@ def many_visits() -> dict[str, list[Any]]:
 def test_a_question_costs_k_times_its_epsilon_and_sees_k_rows_a_person(tmp_path: Path) -> None:
     with dm.open(many_visits(), schema=schema(3), ledger=tmp_path / "l.db", cap=10_000) as data:
         private = data.grant("alice", epsilon=10_000)
-        assert private.count(epsilon=1, dry_run=True).cost == Epsilon.parse(3)
+        assert private.preview.count(epsilon=1).cost == Epsilon.parse(3)
         assert abs(int(private.count(epsilon=1000)) - 150) <= 1
         assert private.remaining() == Epsilon.parse(7000)
         for part in private.partition("colour").values():

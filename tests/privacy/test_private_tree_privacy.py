@@ -18,22 +18,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from laws import ALARM, p_value
-from tiny import kernel_over
+from support.kernels import kernel_over
+from support.laws import ALARM, p_value
+from support.noise import Decided
 
+from dpmine.base.epsilon import UNITS, Epsilon
 from dpmine.engines.cutting import RuleCutting
 from dpmine.engines.encoding import encode
-from dpmine.epsilon import UNITS, Epsilon
-from dpmine.frames import open_source
-from dpmine.kernel import private_tree
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
 from dpmine.kernel.door import Kernel
-from dpmine.kernel.ledger import Ledger
-from dpmine.kernel.private_tree import decay_of, grow_private_tree
-from dpmine.plans import Branch, Recode, RowCuts
-from dpmine.private_trees import CutNode, cut_of, tree_of, whole_box
-from dpmine.queries import LEAF, CutRule, PrivateTree, Query, View
-from dpmine.resolution import resolve
-from dpmine.schema import Numeric, Schema
+from dpmine.kernel.mechanisms import private_tree
+from dpmine.kernel.mechanisms.private_tree import comparisons, grow_private_tree
+from dpmine.language.queries import Query, resolve
+from dpmine.language.resolved import Branch, Recode
+from dpmine.language.views import LEAF, View
+from dpmine.noise.laws import laplace
+from dpmine.owner.ledgers import book_at
+from dpmine.questions.private_tree import CutNode, CutRule, PrivateTree, ResolvedCutRule, cut_of, tree_of, whole_box
 
 EPSILONS = ("0.25", "0.5", "1", "2", "3", "5", "12")
 SLACK = 1e-11
@@ -41,9 +44,9 @@ Tree = tuple[Any, ...]  # () is a leaf, (left, right) is cut
 FAR = 2**40  # noise that decides
 
 
-def halved(size: int) -> list[RowCuts]:
+def halved(size: int) -> list[ResolvedCutRule]:
     """One attribute, cut in the middle again and again."""
-    return [RowCuts("x", size, (0,), (0,), (0,), 1)]
+    return [ResolvedCutRule("x", size, (0,), (0,), (0,), 1)]
 
 
 @functools.cache
@@ -54,24 +57,7 @@ def trees(deepest: int) -> tuple[Tree, ...]:
     return ((), *itertools.product(below, below))
 
 
-class Decided:
-    """Noise that a test decides: for each level its numbers in order. The scales asked for are kept."""
-
-    def __init__(self, draw: Callable[[int, int], Sequence[int]]) -> None:
-        self._draw = draw
-        self.scales: list[Fraction] = []
-
-    def actual_scale(self, scale: Fraction) -> Fraction:
-        return scale
-
-    def discrete_laplace(self, scale: Fraction, size: int) -> np.ndarray:
-        drawn = np.array(self._draw(len(self.scales), size), dtype=np.int64)
-        self.scales.append(scale)
-        assert drawn.shape == (size,)
-        return drawn
-
-
-def counting(counts: Sequence[int], rules: Sequence[RowCuts]) -> Callable[[Any], np.ndarray]:
+def counting(counts: Sequence[int], rules: Sequence[ResolvedCutRule]) -> Callable[[Any], np.ndarray]:
     """The rows of every leaf, for a table with so many rows of each code of one attribute."""
 
     def counted(row_rules: Any) -> np.ndarray:
@@ -96,7 +82,9 @@ def shape(node: CutNode) -> Tree:
 
 def grown(counts: Sequence[int], epsilon: str, deepest: int, draw: Callable[[int, int], Sequence[int]]) -> Tree:
     rules = halved(len(counts))
-    root = grow_private_tree(RuleCutting(counting(counts, rules)), rules, deepest, Decided(draw), Epsilon.parse(epsilon))
+    root = grow_private_tree(
+        RuleCutting(counting(counts, rules)), rules, deepest, Decided(draw), comparisons(Epsilon.parse(epsilon))
+    )
     return shape(root)
 
 
@@ -123,7 +111,7 @@ def node_counts(counts: Sequence[int], levels: int) -> list[np.ndarray]:
 
 def claimed(counts: Sequence[int], epsilon: str, levels: int) -> np.ndarray:
     """b of every node of the full tree, as the docstring says."""
-    delta = decay_of(Epsilon.parse(epsilon))
+    delta = comparisons(Epsilon.parse(epsilon)).decay
     rows = node_counts(counts, levels)
     return np.concatenate([np.maximum(-delta, row - level * delta) for level, row in enumerate(rows)])
 
@@ -188,8 +176,8 @@ def test_the_real_code_cuts_a_node_exactly_where_the_law_says(epsilon: str) -> N
 
 def test_noise_of_scale_three_over_epsilon_is_drawn_for_every_node_of_a_level() -> None:
     noise = Decided(lambda turn, size: [FAR] * size)
-    grow_private_tree(RuleCutting(counting((1,) * 8, halved(8))), halved(8), 3, noise, Epsilon.parse("0.7"))
-    assert noise.scales == [Fraction(30, 7)] * 3
+    grow_private_tree(RuleCutting(counting((1,) * 8, halved(8))), halved(8), 3, noise, comparisons(Epsilon.parse("0.7")))
+    assert noise.asked == [(Fraction(30, 7), nodes) for nodes in (1, 2, 4)]
 
 
 def probed(counts: Sequence[int], epsilon: str, levels: int) -> tuple[np.ndarray, float]:
@@ -204,7 +192,9 @@ def probed(counts: Sequence[int], epsilon: str, levels: int) -> tuple[np.ndarray
         while np.any(high - low > 1):
             middle = (low + high) // 2
             noise = Decided(lambda turn, size, middle=middle, level=level: middle if turn == level else [FAR] * size)
-            root = grow_private_tree(RuleCutting(counting(counts, rules)), rules, level + 1, noise, Epsilon.parse(epsilon))
+            root = grow_private_tree(
+                RuleCutting(counting(counts, rules)), rules, level + 1, noise, comparisons(Epsilon.parse(epsilon))
+            )
             here = [node for node in root.nodes() if node.depth == level]
             cut = np.array([node.cut is not None for node in here])
             low, high = np.where(cut, low, middle), np.where(cut, middle, high)
@@ -234,7 +224,7 @@ def test_what_is_read_off_the_real_code_is_what_is_claimed(epsilon: str) -> None
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_no_structure_tells_neighbours_apart_by_more_than_epsilon(epsilon: str) -> None:
     """Every table of a few rows on eight codes, every row that is added, all 26 structures; then larger tables."""
-    delta = decay_of(Epsilon.parse(epsilon))
+    delta = comparisons(Epsilon.parse(epsilon)).decay
     draw = np.random.default_rng(3)
     few = [rows for count in range(4) for rows in itertools.combinations_with_replacement(range(8), count)]
     listed = [np.bincount(np.array(rows, dtype=np.int64), minlength=8) for rows in few]
@@ -267,7 +257,7 @@ def test_the_longest_paths_lose_at_most_epsilon(depth: int) -> None:
         *(UNITS * k // 100 for k in range(1, 400)),
     ]:
         epsilon = Epsilon(int(units))
-        delta, scale = decay_of(epsilon), 3 / float(epsilon)
+        delta, scale = comparisons(epsilon).decay, 3 / float(epsilon)
         starts = {-delta, -delta + 1, -1, 0, 1, *np.linspace(-delta, delta, 9).astype(int).tolist()}
         lost = max(
             path_loss([start + level * delta for level in range(depth)], scale) for start in starts if start >= -delta
@@ -283,9 +273,9 @@ def test_a_path_of_sixty_levels_of_the_real_code_is_at_the_floor_where_the_proof
     epsilon, rows, deepest = Epsilon.parse("1"), 40, 60
     bins = deepest + 1
     runs = [(first, after) for first in range(bins) for after in range(first + 1, bins + 1)]
-    chain = [RowCuts("x", bins, tuple(range(bins)), (1,) * len(runs), tuple(first + 1 for first, _ in runs), 0)]
+    chain = [ResolvedCutRule("x", bins, tuple(range(bins)), (1,) * len(runs), tuple(first + 1 for first, _ in runs), 0)]
     counts = (0,) * deepest + (rows,)
-    delta = decay_of(epsilon)
+    delta = comparisons(epsilon).decay
     b = [max(-delta, rows - level * delta) for level in range(deepest)]
     assert b[14:16] == [-2, -3]
 
@@ -294,7 +284,7 @@ def test_a_path_of_sixty_levels_of_the_real_code_is_at_the_floor_where_the_proof
             mine = -b[turn] if turn == stop else 1 - b[turn]
             return [mine] if size == 1 else [-FAR, mine]
 
-        root = grow_private_tree(RuleCutting(counting(counts, chain)), chain, deepest, Decided(draw), epsilon)
+        root = grow_private_tree(RuleCutting(counting(counts, chain)), chain, deepest, Decided(draw), comparisons(epsilon))
         return max(node.depth for node in root.nodes())
 
     assert [depth(stop) for stop in range(deepest)] == list(range(deepest))
@@ -305,7 +295,7 @@ def test_a_level_costs_so_many_rows_that_noise_is_halved() -> None:
     """a^delta <= 1/2, also for noise of a scale rounded up to a double; and delta is the smallest such number, or nearly."""
     for units in [1, 2, 3, 7, 10**3, 10**6, 12345678, *(UNITS * k // 40 for k in range(1, 400)), 1000 * UNITS, 10**15]:
         epsilon = Epsilon(units)
-        delta = decay_of(epsilon)
+        delta = comparisons(epsilon).decay
         rate = Decimal(units) / Decimal(3 * UNITS)
         assert type(delta) is int
         assert delta >= 1
@@ -321,7 +311,7 @@ def test_structures_through_the_door_follow_the_law() -> None:
     schema = Schema("line", (Numeric("x", Decimal(0), Decimal(7), Decimal(1), Decimal(0)),), 100)
     rows = [0.0] * 9 + [2.0] * 3 + [7.0] * 2
     table = encode(open_source({"x": rows}), schema)
-    kernel = kernel_over(table, Ledger(None, dataset="line", cap=1), Kernel)
+    kernel = kernel_over(table, book_at(None, dataset="line", cap=1), Kernel)
     query = Query(View(), LEAF, PrivateTree((CutRule("x", (0,), (0,), (0,), 1),), 3), (Epsilon.parse("2"),))
     plan = resolve(query, schema)
     seen = dict.fromkeys(trees(3), 0)
@@ -353,10 +343,10 @@ def planted(**changes: Any) -> Iterator[None]:
 
 
 MISTAKES: dict[str, Callable[[], Any]] = {
-    "no decay for a level": lambda: planted(decay_of=lambda epsilon: 0),
-    "a decay that is too small": lambda: planted(decay_of=lambda epsilon: 1),
-    "noise of scale 1 / epsilon": lambda: planted(noise_scale=lambda sensitivity, epsilon: 1 / epsilon.fraction),
-    "noise of scale 2 / epsilon": lambda: planted(noise_scale=lambda sensitivity, epsilon: 2 / epsilon.fraction),
+    "no decay for a level": lambda: planted(decay_of=lambda noise: 0),
+    "a decay that is too small": lambda: planted(decay_of=lambda noise: 1),
+    "noise of scale 1 / epsilon": lambda: planted(laplace=lambda sensitivity, epsilon: laplace(1, epsilon)),
+    "noise of scale 2 / epsilon": lambda: planted(laplace=lambda sensitivity, epsilon: laplace(2, epsilon)),
     "no floor": lambda: planted(np=levelled(lambda biased, floor: biased)),
     "a floor ten levels down": lambda: planted(np=levelled(lambda biased, floor: np.maximum(biased, 10 * floor))),
 }

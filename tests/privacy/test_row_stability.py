@@ -12,16 +12,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import KINDS, SCHEMA, Row, encoded, engine
+from support.tiny_tables import KINDS, SCHEMA, Row, encoded, engine
 
 from dpmine.engines.encoding import encode
 from dpmine.engines.hashing import row_parts
-from dpmine.expression_text import parse_predicate
-from dpmine.expressions import AttributeKey, Bins, Part, Test
-from dpmine.frames import open_source
-from dpmine.queries import LEAF, Cell, Step, Where
-from dpmine.resolution import resolve_cells
-from dpmine.schema import ItemList, Nominal, Numeric, Schema
+from dpmine.engines.memory.cells import cell_ids
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
+from dpmine.language.keys import AttributeKey, Bins, Part, Test
+from dpmine.language.parsing import parse_predicate
+from dpmine.language.resolver import resolve_cells
+from dpmine.language.views import LEAF, Cell, Step, Where
 
 Parts = Callable[[Sequence[Any]], Sequence[int]]
 SALTS = ["train-test", "fold", ""]
@@ -156,7 +160,7 @@ STEPS: dict[str, tuple[Step, ...]] = {
 
 def kept(steps: tuple[Step, ...], rows: Sequence[Row]) -> Counter[Row]:
     """The rows inside the view, as a multiset."""
-    ids = engine(rows).cell_ids(resolve_cells(steps, LEAF, SCHEMA)).ids
+    ids = cell_ids(resolve_cells(steps, LEAF, SCHEMA), engine(rows)._rows).ids
     assert ids is not None
     return Counter(row for row, outside in zip(rows, ids.tolist(), strict=True) if not outside)
 

@@ -15,18 +15,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import KINDS, SCHEMA, Row, all_tables, encoded, kernel_over
+from support.kernels import UNTOUCHED, kernel_over
+from support.tiny_tables import KINDS, SCHEMA, Row, all_tables, encoded
 
-from dpmine.epsilon import Epsilon
-from dpmine.expression_text import parse_predicate
-from dpmine.expressions import AttributeKey, Bins, Part
-from dpmine.kernel import door
+from dpmine.base.epsilon import Epsilon
 from dpmine.kernel.door import Kernel
-from dpmine.kernel.ledger import Ledger
-from dpmine.queries import LEAF, Cell, Query, Rules, SparseHistogram, Split, Step, View, Where
-from dpmine.resolution import resolve
+from dpmine.kernel.mechanisms import sparse_histogram
+from dpmine.language.keys import AttributeKey, Bins, Part
+from dpmine.language.parsing import parse_predicate
+from dpmine.language.queries import Query, resolve
+from dpmine.language.views import LEAF, Cell, Rules, Split, Step, View, Where
+from dpmine.questions.sparse_histogram import SparseHistogram
 
-UNTOUCHED = Ledger(None, dataset="tiny", cap=10**9)
 COLOUR, SIZE, ILL = AttributeKey("colour"), AttributeKey("size"), AttributeKey("ill")
 UNIT = 10**9
 SLACK = 1e-12
@@ -76,7 +76,7 @@ class Watched(Kernel):
             return places[:0], exact_counts[:0]
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(door, "sparse_counts", keep)
+            patched.setattr(sparse_histogram, "sparse_counts", keep)
             self._compute(resolve(asked, self.schema))
         return kept
 

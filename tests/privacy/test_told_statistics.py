@@ -15,28 +15,42 @@ from typing import Any
 
 import numpy as np
 import pytest
-from laws import ALARM, p_value
-from tiny import kernel_over
+from support.attributes import grid_from
+from support.kernels import UNTOUCHED, kernel_over
+from support.laws import ALARM, p_value
+from support.noise import Silent
 
 import dpmine as dm
-from dpmine import resolution
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.wire_values import from_text, to_text
+from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.engines.encoding import encode
-from dpmine.epsilon import Epsilon
-from dpmine.expression_text import parse_predicate
-from dpmine.expressions import AttributeKey
-from dpmine.finite import FiniteMechanism, LatticeNoise, at_most_ratio
-from dpmine.frames import open_source
-from dpmine.kernel import door
+from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
 from dpmine.kernel.door import Kernel
-from dpmine.kernel.ledger import Ledger
-from dpmine.plans import ToldStatistic, VectorOfSums
-from dpmine.queries import LEAF, Query, Question, Rules, Split, Step, Told, VectorSums, View, Where
-from dpmine.resolution import resolve
-from dpmine.schema import Nominal, Numeric, Schema, Unit
-from dpmine.told_statistics import STATISTICS, exact_statistic, sensitivity_of, told_attribute, value_range
-from dpmine.values import from_text, to_text
+from dpmine.kernel.ledger.book import Ledger
+from dpmine.kernel.mechanisms import designed_statistic, vector_sums
+from dpmine.kernel.mechanisms.designed_statistic import exact_statistic
+from dpmine.kernel.mechanisms.mechanism import laws_of
+from dpmine.language.keys import AttributeKey
+from dpmine.language.parsing import parse_predicate
+from dpmine.language.queries import Query, Question, resolve
+from dpmine.language.views import LEAF, Rules, Split, Step, View, Where
+from dpmine.noise.finite_tables import LatticeNoise, at_most_ratio
+from dpmine.questions.designed_statistic import (
+    STATISTICS,
+    DesignedStatistic,
+    ResolvedDesignedStatistic,
+    attribute_of,
+    sensitivity_of,
+    value_range,
+)
+from dpmine.questions.vector_sums import VectorSums
+from dpmine.tables.asking import query_of
 
-UNTOUCHED = Ledger(None, dataset="told", cap=10**9)
 ONE = Epsilon.parse(1)
 Rows = tuple[int, ...]
 """The codes of one attribute, row by row."""
@@ -50,11 +64,6 @@ GRIDS = [
     ("100", "7", 3),
     ("-4", "8", 2),
 ]
-
-
-def attribute(low: str, step: str, points: int, name: str = "x") -> Numeric:
-    start = Decimal(low)
-    return Numeric(name, start, start + Decimal(step) * (points - 1), Decimal(step), start)
 
 
 def schema_of(*numeric: Numeric, unit: Unit = Unit()) -> Schema:  # noqa: B008 (frozen)
@@ -116,7 +125,7 @@ def test_one_row_moves_a_statistic_by_at_most_its_sensitivity_and_some_row_by_al
     grid: tuple[str, str, int], statistic: str
 ) -> None:
     """Every table of up to four rows, the empty one too. The range's ends and the middle are what reach the bound."""
-    numeric = attribute(*grid)
+    numeric = grid_from(*grid)
     low, _, step = value_range(numeric)
     found: dict[Rows, Fraction] = {}
     for rows in tables(numeric.size, 4):
@@ -124,17 +133,17 @@ def test_one_row_moves_a_statistic_by_at_most_its_sensitivity_and_some_row_by_al
         found[rows] = exact_statistic(statistic, counts, low, step)
         assert found[rows] == exact(statistic, numeric, rows)
     moved = [abs(found[tuple(sorted(more))] - found[less]) for less, more in neighbours(numeric.size, 4)]
-    limit = sensitivity_of(statistic, told_attribute(statistic, of(statistic), schema_of(numeric)))
+    limit = sensitivity_of(statistic, attribute_of(statistic, of(statistic), schema_of(numeric)))
     assert max(moved) == limit
 
 
 def test_the_sensitivities_are_those_of_the_reference() -> None:
-    numeric = attribute("-10", "1", 21)
+    numeric = grid_from("-10", "1", 21)
     wanted = {"count": 1, "sum": 10, "mean": 10, "max": 20, "median": 20}
     found = {name: sensitivity_of(name, None if name == "count" else numeric) for name in STATISTICS}
     assert found == wanted
-    assert sensitivity_of("mean", attribute("18", "1", 83)) == 41
-    assert sensitivity_of("sum", attribute("18", "1", 83)) == 100
+    assert sensitivity_of("mean", grid_from("18", "1", 83)) == 41
+    assert sensitivity_of("sum", grid_from("18", "1", 83)) == 100
 
 
 def test_a_grid_of_one_point_has_a_sensitivity_too() -> None:
@@ -143,21 +152,11 @@ def test_a_grid_of_one_point_has_a_sensitivity_too() -> None:
     assert [sensitivity_of(name, single) for name in ("sum", "mean", "max", "median")] == [3, Fraction(1, 2), 1, 1]
     schema = schema_of(single)
     noise = LatticeNoise("1", "geometric", 0)
-    assert kernel_of({"x": [3], "c": ["a"]}, schema)._compute(resolve(asked(Told("max", "x", noise, None)), schema)).numbers
-
-
-class Silent:
-    """A noise source that draws 0 and keeps the scales."""
-
-    def __init__(self) -> None:
-        self.scales: list[Fraction] = []
-
-    def actual_scale(self, scale: Fraction) -> Fraction:
-        return scale
-
-    def discrete_laplace(self, scale: Fraction, size: int) -> np.ndarray:
-        self.scales += [scale] * size
-        return np.zeros(size, dtype=np.int64)
+    assert (
+        kernel_of({"x": [3], "c": ["a"]}, schema)
+        ._compute(resolve(asked(DesignedStatistic("max", "x", noise, None)), schema))
+        .numbers
+    )
 
 
 LATTICE_STEPS = ["1", "1/3", "1/4", "2", "5", "8", "10", "7/2"]
@@ -166,7 +165,7 @@ LATTICE_STEPS = ["1", "1/3", "1/4", "2", "5", "8", "10", "7/2"]
 def steps_told(rows: Rows, numeric: Numeric, statistic: str, step: str) -> tuple[int, Fraction]:
     """What leaves the door when geometric noise adds nothing, and the scale that the noise would have had."""
     silent = Silent()
-    question = Told(statistic, of(statistic), LatticeNoise(step, "geometric", 0), None)
+    question = DesignedStatistic(statistic, of(statistic), LatticeNoise(step, "geometric", 0), None)
     schema = schema_of(numeric)
     ((answer,),) = kernel_of(column(numeric, rows), schema, noise=silent)._compute(resolve(asked(question), schema)).numbers  # type: ignore[misc]
     (scale,) = silent.scales
@@ -190,13 +189,13 @@ def test_one_row_moves_the_answer_on_a_lattice_by_at_most_its_noise_scale_times_
     """Whether or not the step divides the sensitivity: a number that moves by D moves by at most ceil(D / step) steps."""
     losses = set()
     for grid in [("-4", "4", 3), ("-3", "1", 4)]:
-        losses |= lattice_losses(attribute(*grid), statistic, step, 2)
+        losses |= lattice_losses(grid_from(*grid), statistic, step, 2)
     assert max(losses) <= 1
 
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_on_the_lattice_of_the_grid_all_of_epsilon_is_used(statistic: str) -> None:
-    assert max(lattice_losses(attribute("-4", "4", 3), statistic, "1", 2)) == 1
+    assert max(lattice_losses(grid_from("-4", "4", 3), statistic, "1", 2)) == 1
 
 
 def half_away_from_zero(number: Fraction, step: Fraction) -> int:
@@ -216,9 +215,9 @@ def test_other_ways_of_rounding_halves_are_caught(
     rounding: Any, statistic: str, grid: tuple[str, str, int], step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Erratum E9: -4 and 4 lie one sensitivity apart and go to -1 and 1; a sum of 8 goes to 0, and one of 24 to 2."""
-    numeric = attribute(*grid)
+    numeric = grid_from(*grid)
     assert max(lattice_losses(numeric, statistic, step, 2)) == 1
-    monkeypatch.setattr(door, "lattice_point", rounding)
+    monkeypatch.setattr(designed_statistic, "lattice_point", rounding)
     assert max(lattice_losses(numeric, statistic, step, 2)) == 2
 
 
@@ -251,15 +250,15 @@ def row_used(rows: Rows, numeric: Numeric, query: Query, monkeypatch: pytest.Mon
     used: list[tuple[int, ...]] = []
 
     plan = resolve(query, schema_of(numeric))
-    assert isinstance(plan.question, ToldStatistic)
-    drawn = door.drawn_output
+    assert isinstance(plan.question, ResolvedDesignedStatistic)
+    drawn = designed_statistic.drawn_output
 
     def watched(entropy: Any, law: FiniteMechanism, exact_value: Fraction) -> int:
         used.append(law.weights[law.input_of(exact_value)])
         return drawn(entropy, law, exact_value)
 
     with monkeypatch.context() as patched:
-        patched.setattr(door, "drawn_output", watched)
+        patched.setattr(designed_statistic, "drawn_output", watched)
         kernel_of(column(numeric, rows), schema_of(numeric))._compute(plan)
     (weights,) = used
     return weights
@@ -278,44 +277,55 @@ def worst_pair(numeric: Numeric, query: Query, rows: int, epsilon: Epsilon, monk
 def finite_queries(numeric: Numeric) -> dict[str, Query]:
     low, _, step = value_range(numeric)
     grid = str(low), str(step), numeric.size
-    found = {f"{name} by response": asked(Told(name, "x", response(*grid, "1"), None)) for name in ("mean", "max", "median")}
-    found["count by ladder"] = asked(Told("count", None, ladder("0", 4, Fraction(37, 100)), None))
-    found["sum by response"] = asked(Told("sum", "x", response("-8", "1", 17, "1"), None))
-    found["mean, half the range a step"] = asked(Told("mean", "x", ladder(str(low), 5, Fraction(78, 100)), None))
+    found = {
+        f"{name} by response": asked(DesignedStatistic(name, "x", response(*grid, "1"), None))
+        for name in ("mean", "max", "median")
+    }
+    found["count by ladder"] = asked(DesignedStatistic("count", None, ladder("0", 4, Fraction(37, 100)), None))
+    found["sum by response"] = asked(DesignedStatistic("sum", "x", response("-8", "1", 17, "1"), None))
+    found["mean, half the range a step"] = asked(
+        DesignedStatistic("mean", "x", ladder(str(low), 5, Fraction(78, 100)), None)
+    )
     return found
 
 
-@pytest.mark.parametrize("name", sorted(finite_queries(attribute("-4", "4", 3))))
+@pytest.mark.parametrize("name", sorted(finite_queries(grid_from("-4", "4", 3))))
 def test_the_law_of_a_told_statistic_keeps_epsilon_on_every_small_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    numeric = attribute("-4", "4", 3)
+    numeric = grid_from("-4", "4", 3)
     query = finite_queries(numeric)[name]
     assert worst_pair(numeric, query, 3, ONE, monkeypatch)
     assert not worst_pair(numeric, query, 3, Epsilon.parse("0.9"), monkeypatch)
 
 
+def laws_under(schema: Schema, query: Query) -> Any:
+    """What the door makes sure of before it charges."""
+    plan = resolve(query, schema)
+    return laws_of(plan.question, schema, plan.units)
+
+
 def test_a_mean_with_the_sensitivity_of_many_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted mistake (u - l) / n, here with n = 4: right for tables of four rows and more, wrong for smaller ones."""
-    numeric = attribute("0", "1", 5)
-    query = asked(Told("mean", "x", ladder("0", 5, Fraction(37, 100)), None))
+    numeric = grid_from("0", "1", 5)
+    query = asked(DesignedStatistic("mean", "x", ladder("0", 5, Fraction(37, 100)), None))
     with pytest.raises(dm.RequestError, match="does not keep epsilon 1"):
-        resolve(query, schema_of(numeric))
-    planted = resolution.sensitivity_of
+        laws_under(schema_of(numeric), query)
+    planted = designed_statistic.sensitivity_of
     monkeypatch.setattr(
-        resolution, "sensitivity_of", lambda name, found: planted(name, found) / (2 if name == "mean" else 1)
+        designed_statistic, "sensitivity_of", lambda name, found: planted(name, found) / (2 if name == "mean" else 1)
     )
-    resolve(query, schema_of(numeric))
+    laws_under(schema_of(numeric), query)
     assert not worst_pair(numeric, query, 2, ONE, monkeypatch)
 
 
 def test_a_mean_that_is_the_lower_end_where_nobody_is_there_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    numeric = attribute("0", "1", 5)
-    query = asked(Told("mean", "x", ladder("0", 5, Fraction(61, 100)), None))
+    numeric = grid_from("0", "1", 5)
+    query = asked(DesignedStatistic("mean", "x", ladder("0", 5, Fraction(61, 100)), None))
     assert worst_pair(numeric, query, 3, ONE, monkeypatch)
 
     def planted(statistic: str, counts: Sequence[int], low: Fraction, step: Fraction) -> Fraction:
         return exact_statistic(statistic, counts, low, step) if sum(counts) else low
 
-    monkeypatch.setattr(door, "exact_statistic", planted)
+    monkeypatch.setattr(designed_statistic, "exact_statistic", planted)
     assert not worst_pair(numeric, query, 3, ONE, monkeypatch)
 
 
@@ -323,7 +333,7 @@ def test_a_mean_that_is_the_lower_end_where_nobody_is_there_is_caught(monkeypatc
 
 
 def opened(values: list[Any], *, low: str = "0", points: int = 5, step: str = "1", unit: Unit = Unit()) -> dm.PrivateTable:  # noqa: B008
-    schema = schema_of(attribute(low, step, points), unit=unit)
+    schema = schema_of(grid_from(low, step, points), unit=unit)
     columns = {"x": values, "c": ["a"] * len(values), "who": [str(place) for place in range(len(values))]}
     return dm.open(columns, schema=schema, cap=10**6).grant("ann", epsilon=10**6)
 
@@ -342,8 +352,8 @@ def test_a_mechanism_that_keeps_a_millionth_more_is_refused_and_costs_nothing(ep
     more = str(Decimal(epsilon) + Decimal("0.000001"))
     right, wrong = (response("0", "1", 5, amount, 10**14) for amount in (epsilon, more))
     assert wrong.keeps(Epsilon.parse(more), Fraction(4))
-    refused(table, asked(Told("median", "x", wrong, None), Epsilon.parse(epsilon)), "does not keep epsilon")
-    table._executor.answer(asked(Told("median", "x", right, None), Epsilon.parse(epsilon)))
+    refused(table, asked(DesignedStatistic("median", "x", wrong, None), Epsilon.parse(epsilon)), "does not keep epsilon")
+    table._executor.answer(asked(DesignedStatistic("median", "x", right, None), Epsilon.parse(epsilon)))
     assert table.remaining().units == 10**15 - Epsilon.parse(epsilon).units
 
 
@@ -352,20 +362,20 @@ def test_noise_for_a_smaller_sensitivity_than_the_schemas_is_refused() -> None:
     table = opened([1, 2])
     mechanism = ladder("0", 5, Fraction(37, 100))
     for name in ("mean", "max", "median", "sum"):
-        refused(table, asked(Told(name, "x", mechanism, None)), "one row can move the")
-    table._executor.answer(asked(Told("count", None, mechanism, None)))
+        refused(table, asked(DesignedStatistic(name, "x", mechanism, None)), "one row can move the")
+    table._executor.answer(asked(DesignedStatistic("count", None, mechanism, None)))
 
 
 def test_a_zero_beside_a_positive_weight_is_refused() -> None:
     mechanism = FiniteMechanism("0", "4", ("0", "4"), ((1, 0), (0, 1)))
-    refused(opened([1]), asked(Told("max", "x", mechanism, None), Epsilon.parse(10**6)), "it needs inf")
+    refused(opened([1]), asked(DesignedStatistic("max", "x", mechanism, None), Epsilon.parse(10**6)), "it needs inf")
 
 
 def test_staircases_need_an_inner_width_below_the_sensitivity() -> None:
     table = opened([1, 2])
     for inner in (4, 5, 2**61):
-        refused(table, asked(Told("sum", "x", LatticeNoise("1", "staircase", inner), None)), "below 4")
-    table._executor.answer(asked(Told("sum", "x", LatticeNoise("1", "staircase", 3), None)))
+        refused(table, asked(DesignedStatistic("sum", "x", LatticeNoise("1", "staircase", inner), None)), "below 4")
+    table._executor.answer(asked(DesignedStatistic("sum", "x", LatticeNoise("1", "staircase", 3), None)))
     refused(table, asked(VectorSums(("x",), True, False, "l-infinity", (0, 4))), "below the lengths")
     refused(table, asked(VectorSums(("x",), True, False, "l-infinity", (1, 0))), "below the lengths")
     refused(table, asked(VectorSums(("x",), True, False, "l-infinity", (-1, 0))), "below the lengths")
@@ -374,14 +384,14 @@ def test_staircases_need_an_inner_width_below_the_sensitivity() -> None:
 def test_noise_that_would_not_fit_64_bits_is_refused_in_words() -> None:
     table = opened([1], low="0", step="1000", points=4000)
     for question in (
-        Told("sum", "x", LatticeNoise("1", "geometric", 0), None),
-        Told("sum", "x", LatticeNoise("1", "staircase", 7), None),
-        Told("count", None, LatticeNoise("1/16777216", "staircase", 7), None),
+        DesignedStatistic("sum", "x", LatticeNoise("1", "geometric", 0), None),
+        DesignedStatistic("sum", "x", LatticeNoise("1", "staircase", 7), None),
+        DesignedStatistic("count", None, LatticeNoise("1/16777216", "staircase", 7), None),
         VectorSums(("x",), True, False, "l1", ()),  # a billionth has no two shares
     ):
         assert resolve(asked(question), table.schema)
         refused(table, asked(question, Epsilon(1)), "Epsilon is too small")
-    refused(table, asked(Told("sum", "x", LatticeNoise("1/1000000", "geometric", 0), None)), "too fine")
+    refused(table, asked(DesignedStatistic("sum", "x", LatticeNoise("1/1000000", "geometric", 0), None)), "too fine")
     wide = opened([1], low="0.001", step="1000", points=4000)
     for ball, inner in (("l1", ()), ("l-infinity", (0,))):
         refused(wide, asked(VectorSums(("x",), False, False, ball, inner)), "too large for exact sums")
@@ -392,21 +402,22 @@ def test_noise_that_would_not_fit_64_bits_is_refused_in_words() -> None:
 def test_the_smallest_epsilon_is_answered_where_its_noise_fits() -> None:
     table = opened([1, 2])
     for question in (
-        Told("count", None, LatticeNoise("1", "geometric", 0), None),
-        Told("count", None, LatticeNoise("1", "staircase", 0), None),
-        Told("sum", "x", LatticeNoise("1", "staircase", 3), None),
+        DesignedStatistic("count", None, LatticeNoise("1", "geometric", 0), None),
+        DesignedStatistic("count", None, LatticeNoise("1", "staircase", 0), None),
+        DesignedStatistic("sum", "x", LatticeNoise("1", "staircase", 3), None),
         VectorSums(("x",), True, True, "l-infinity", (0, 1)),
     ):
         reply = table._executor.answer(asked(question, Epsilon(1)))
         assert all(abs(number) <= 2**61 for number in reply.answer.numbers[0] or ())
-        assert table._executor.preview(asked(question, Epsilon(2))).expected_error
+        assert table._executor.preview(asked(question, Epsilon(2))).laws
 
 
 def test_answers_are_clipped_to_61_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    schema = schema_of(attribute("0", "1", 5))
-    monkeypatch.setattr(door, "box_staircase", lambda entropy, lengths, inner, epsilon: ((2**70,) * len(lengths),))
+    schema = schema_of(grid_from("0", "1", 5))
+    for mechanism in (designed_statistic, vector_sums):
+        monkeypatch.setattr(mechanism, "box_staircase", lambda entropy, lengths, inner, epsilon: ((2**70,) * len(lengths),))
     kernel = kernel_of({"x": [1], "c": ["a"]}, schema)
-    told = resolve(asked(Told("sum", "x", LatticeNoise("1", "staircase", 0), None)), schema)
+    told = resolve(asked(DesignedStatistic("sum", "x", LatticeNoise("1", "staircase", 0), None)), schema)
     vector = resolve(asked(VectorSums(("x",), True, False, "l-infinity", (0, 0))), schema)
     assert kernel._compute(told).numbers == ((2**61,),)
     assert kernel._compute(vector).numbers == ((2**61, 2**61),)
@@ -414,7 +425,10 @@ def test_answers_are_clipped_to_61_bits(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize(
     "question",
-    [Told("count", None, LatticeNoise("1", "geometric", 0), None), VectorSums(("x",), False, False, "l-infinity", (0,))],
+    [
+        DesignedStatistic("count", None, LatticeNoise("1", "geometric", 0), None),
+        VectorSums(("x",), False, False, "l-infinity", (0,)),
+    ],
 )
 def test_cells_are_refused(question: Question) -> None:
     refused(opened([1]), asked(question, rules=Split(AttributeKey("c"), (LEAF, LEAF))), "whole view")
@@ -423,8 +437,8 @@ def test_cells_are_refused(question: Question) -> None:
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        (Told("mean", "c", LatticeNoise("1", "geometric", 0), None), "not numeric"),
-        (Told("mean", "nowhere", LatticeNoise("1", "geometric", 0), None), "nowhere"),
+        (DesignedStatistic("mean", "c", LatticeNoise("1", "geometric", 0), None), "not numeric"),
+        (DesignedStatistic("mean", "nowhere", LatticeNoise("1", "geometric", 0), None), "nowhere"),
         (VectorSums(("c",), False, False, "l1", ()), "not numeric"),
     ],
 )
@@ -432,7 +446,7 @@ def test_attributes_that_have_no_such_statistic_are_refused(question: Question, 
     refused(opened([1]), asked(question), words)
 
 
-FORM = json.loads(to_text(asked(Told("mean", "x", response("0", "4", 2, "1"), None))))
+FORM = json.loads(to_text(asked(DesignedStatistic("mean", "x", response("0", "4", 2, "1"), None))))
 NOISE = FORM["question"]["noise"]
 
 
@@ -484,20 +498,22 @@ def test_questions_that_make_no_sense_are_refused_when_they_are_read(question: d
 
 
 def test_everything_that_decides_the_noise_is_in_the_plan_and_the_prior_is_not() -> None:
-    schema = schema_of(attribute("0", "1", 5))
+    schema = schema_of(grid_from("0", "1", 5))
 
     def plan(question: Question) -> Any:
         return resolve(asked(question), schema)
 
-    same = [plan(Told("median", "x", response("0", "1", 5, "1"), prior)) for prior in (None, "flat", "normal:1:2")]
+    same = [
+        plan(DesignedStatistic("median", "x", response("0", "1", 5, "1"), prior)) for prior in (None, "flat", "normal:1:2")
+    ]
     assert same[0] == same[1] == same[2]
     stairs = [LatticeNoise("1", "staircase", 0), LatticeNoise("1", "staircase", 1), LatticeNoise("2", "staircase", 0)]
     others = [
         same[0],
-        plan(Told("median", "x", response("0", "1", 5, "0.5"), None)),
-        plan(Told("max", "x", response("0", "1", 5, "1"), None)),
-        *(plan(Told("max", "x", noise, None)) for noise in stairs),
-        plan(Told("max", "x", LatticeNoise("1", "geometric", 0), None)),
+        plan(DesignedStatistic("median", "x", response("0", "1", 5, "0.5"), None)),
+        plan(DesignedStatistic("max", "x", response("0", "1", 5, "1"), None)),
+        *(plan(DesignedStatistic("max", "x", noise, None)) for noise in stairs),
+        plan(DesignedStatistic("max", "x", LatticeNoise("1", "geometric", 0), None)),
         plan(VectorSums(("x",), True, True, "l-infinity", (0, 0))),
         plan(VectorSums(("x",), True, True, "l-infinity", (0, 1))),
         plan(VectorSums(("x",), True, True, "l1", ())),
@@ -510,16 +526,16 @@ def test_everything_that_decides_the_noise_is_in_the_plan_and_the_prior_is_not()
 def test_a_repeated_question_is_free_and_answers_alike_whatever_the_prior_says() -> None:
     table = opened([1, 2, 3])
     mechanism = response("0", "1", 5, "1")
-    first = table._executor.answer(asked(Told("median", "x", mechanism, None)))
-    again = table._executor.answer(asked(Told("median", "x", mechanism, "normal:1:2")))
+    first = table._executor.answer(asked(DesignedStatistic("median", "x", mechanism, None)))
+    again = table._executor.answer(asked(DesignedStatistic("median", "x", mechanism, "normal:1:2")))
     assert first.answer == again.answer
     assert table.remaining().units == 10**15 - 10**9
-    assert table._executor.preview(asked(Told("median", "x", mechanism, "flat"))).cached
+    assert table._executor.preview(asked(DesignedStatistic("median", "x", mechanism, "flat"))).cached
 
 
 def test_persons_with_several_rows_pay_for_each_of_them() -> None:
     table = opened([1, 2, 3], unit=Unit("who", 3))
-    table._executor.answer(asked(Told("median", "x", response("0", "1", 5, "1"), None)))
+    table._executor.answer(asked(DesignedStatistic("median", "x", response("0", "1", 5, "1"), None)))
     assert table.remaining().units == 10**15 - 3 * 10**9
     table._executor.answer(asked(VectorSums(("x",), True, True, "l-infinity", (0, 0))))
     assert table.remaining().units == 10**15 - 6 * 10**9
@@ -529,18 +545,18 @@ def test_a_view_leaves_other_rows_out() -> None:
     table = opened([0, 1, 4, 4])
     high = Epsilon.parse(1000)
     step = Where(parse_predicate("x <= 1"))
-    reply = table._executor.answer(asked(Told("max", "x", LatticeNoise("1", "geometric", 0), None), high, step))
+    reply = table._executor.answer(asked(DesignedStatistic("max", "x", LatticeNoise("1", "geometric", 0), None), high, step))
     assert reply.answer.numbers == ((1,),)
     nobody = Where(parse_predicate("x == 3"))
     for name, wanted in (("count", 0), ("sum", 0), ("mean", 2), ("max", 0), ("median", 2)):
-        told = Told(name, of(name), LatticeNoise("1", "staircase", 0), None)
+        told = DesignedStatistic(name, of(name), LatticeNoise("1", "staircase", 0), None)
         assert table._executor.answer(asked(told, high, nobody)).answer.numbers == ((wanted,),)
 
 
 def test_memory_and_duckdb_give_equal_exact_values(tmp_path: Path) -> None:
     """At an epsilon that leaves no noise, over both engines and by plain Python."""
     draw = np.random.default_rng(8)
-    numeric, other = attribute("-3", "0.5", 21), attribute("10", "2", 9, "y")
+    numeric, other = grid_from("-3", "0.5", 21), grid_from("10", "2", 9, "y")
     schema = schema_of(numeric, other)
     rows = {"x": draw.integers(-8, 12, 300) / 2, "y": draw.integers(0, 40, 300), "c": draw.choice(["a", "b"], 300)}
     import pandas as pd
@@ -553,10 +569,10 @@ def test_memory_and_duckdb_give_equal_exact_values(tmp_path: Path) -> None:
             table = data.grant("ann", epsilon=10**6).where("c == a")
             found: list[Any] = []
             for name in STATISTICS:
-                told = Told(name, of(name), LatticeNoise("1/1000", "geometric", 0), None)
-                found.append(table._executor.answer(table._query(told, 10**5)).answer.numbers)
+                told = DesignedStatistic(name, of(name), LatticeNoise("1/1000", "geometric", 0), None)
+                found.append(table._executor.answer(query_of(table._view, LEAF, told, 10**5)).answer.numbers)
             vector = VectorSums(("x", "y"), True, False, "l-infinity", (0, 0, 0))
-            found.append(table._executor.answer(table._query(vector, 10**5)).answer.numbers)
+            found.append(table._executor.answer(query_of(table._view, LEAF, vector, 10**5)).answer.numbers)
             answers.append(found)
     assert answers[0] == answers[1]
     inside = np.clip(rows["x"], -3, 7)[rows["c"] == "a"]
@@ -569,7 +585,7 @@ def test_memory_and_duckdb_give_equal_exact_values(tmp_path: Path) -> None:
 
 # -- several sums at once ----------------------------------------------------------------------------------------------
 
-PAIR = schema_of(attribute("-3", "1", 3), attribute("0", "2", 3, "y"))
+PAIR = schema_of(grid_from("-3", "1", 3), grid_from("0", "2", 3, "y"))
 KINDS = list(itertools.product((-3, -2, -1), (0, 2, 4)))
 
 
@@ -584,7 +600,7 @@ def vector_told(rows: Sequence[tuple[int, int]], question: VectorSums, monkeypat
     silent = Silent()
     columns = {"x": [row[0] for row in rows], "y": [row[1] for row in rows], "c": ["a"] * len(rows)}
     with monkeypatch.context() as patched:
-        patched.setattr(door, "box_staircase", nothing)
+        patched.setattr(vector_sums, "box_staircase", nothing)
         kernel = kernel_of(columns, PAIR, noise=silent)
         (numbers,) = kernel._compute(resolve(asked(question), PAIR)).numbers
     return numbers, boxes, silent.scales
@@ -630,10 +646,10 @@ def test_one_row_moves_several_sums_within_what_their_noise_hides(name: str, mon
 
 
 def test_lengths_are_the_largest_values_and_shares_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = resolve(asked(VECTORS["means in a box"]), PAIR)
-    assert isinstance(plan.question, VectorOfSums)
-    assert plan.question.lengths == (1, 1, 1)  # in units of each grid, from its middle
-    assert resolve(asked(VECTORS["sums in a box"]), PAIR).question.lengths == (3, 2)  # type: ignore[attr-defined]
+    _, ((lengths, _, _),), _ = vector_told([], VECTORS["means in a box"], monkeypatch)
+    assert lengths == (1, 1, 1)  # in units of each grid, from its middle
+    _, ((lengths, _, _),), _ = vector_told([], VECTORS["sums in a box"], monkeypatch)
+    assert lengths == (3, 2)
     _, boxes, scales = vector_told([], VECTORS["means in a cross"], monkeypatch)
     assert not boxes
     assert sum(1 / scale for scale in scales) == 1
@@ -641,13 +657,15 @@ def test_lengths_are_the_largest_values_and_shares_add_up(monkeypatch: pytest.Mo
 
 def test_mistakes_with_several_sums_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lengths of centred values for values that are not, and all of epsilon for each of several sums."""
-    lengths = VectorSums.lengths
+    lengths = vector_sums.lengths_of
     with monkeypatch.context() as patched:
-        patched.setattr(VectorSums, "lengths", lambda self, schema: (1,) * len(lengths(self, schema)))
+        patched.setattr(
+            vector_sums, "lengths_of", lambda grids, with_count: (1,) * len(lengths(grids, with_count=with_count))
+        )
         assert worst_vector_loss(VECTORS["sums in a cross"], monkeypatch) > 1
         assert worst_vector_loss(VectorSums(("x", "y"), False, False, "l-infinity", (0, 0)), monkeypatch) > 1
     with monkeypatch.context() as patched:
-        patched.setattr(door, "shares", lambda units, parts: (units,) * parts)
+        patched.setattr(vector_sums, "shares", lambda units, parts: (units,) * parts)
         assert worst_vector_loss(VECTORS["means in a cross"], monkeypatch) > 1
 
 
@@ -655,7 +673,7 @@ def test_mistakes_with_several_sums_are_caught(monkeypatch: pytest.MonkeyPatch) 
 
 
 def drawn_through_the_door(question: Question, values: list[int], draws: int) -> Counter[tuple[int, ...]]:
-    schema = schema_of(attribute("0", "1", 5))
+    schema = schema_of(grid_from("0", "1", 5))
     kernel = kernel_of({"x": values, "c": ["a"] * len(values)}, schema)
     plan = resolve(asked(question), schema)
     return Counter(kernel._compute(plan).numbers[0] for _ in range(draws))  # type: ignore[misc]
@@ -671,7 +689,7 @@ def staircase_law(steps: int, inner: int, reach: int, centre: int) -> dict[tuple
 @pytest.mark.parametrize(("inner", "fits"), [(1, True), (0, False), (3, False)])
 def test_a_staircase_through_the_door_has_its_law(inner: int, fits: bool) -> None:
     """The sum 7 with sensitivity 4 at epsilon 1, 6,000 times. False alarms below 1e-6; other stairs are told apart."""
-    drawn = drawn_through_the_door(Told("sum", "x", LatticeNoise("1", "staircase", 1), None), [3, 4], 6000)
+    drawn = drawn_through_the_door(DesignedStatistic("sum", "x", LatticeNoise("1", "staircase", 1), None), [3, 4], 6000)
     law = staircase_law(4, inner, 12, 7)
     seen = [drawn[place] for place in law]
     found = p_value([*seen, 6000 - sum(seen)], [*law.values(), 1 - math.fsum(law.values())])
@@ -680,7 +698,7 @@ def test_a_staircase_through_the_door_has_its_law(inner: int, fits: bool) -> Non
 
 def test_a_finite_mechanism_through_the_door_has_its_law() -> None:
     mechanism = response("0", "1", 5, "1")
-    drawn = drawn_through_the_door(Told("median", "x", mechanism, None), [1, 3, 3, 4], 4000)
+    drawn = drawn_through_the_door(DesignedStatistic("median", "x", mechanism, None), [1, 3, 3, 4], 4000)
     seen = [drawn[(place,)] for place in range(5)]
     laws = [[weight / mechanism.total for weight in row] for row in mechanism.weights]
     assert p_value(seen, laws[3]) > ALARM

@@ -11,22 +11,27 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from laws import ALARM, p_value
-from mining_worlds import Table, opened, recorded, schema_of, table_of, without_class
-from release_worlds import HUGE, every, fitted, form_of, shown_groups, true_groups, undated, value_of
+from support.laws import ALARM, p_value
+from support.mined_tables import Table, schema_of, table_of, without_class
+from support.opening import HUGE, fitted, opened, recorded
+from support.releases import every, form_of, shown_groups, true_groups, undated, value_of
 
 import dpmine as dm
+from dpmine.base.epsilon import Epsilon
 from dpmine.baselines import C45
-from dpmine.cuts import CutValue
-from dpmine.epsilon import Epsilon
-from dpmine.queries import Histogram, SparseHistogram
+from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.models.cuts import CutValue
+from dpmine.models.trees import encode_rows
+from dpmine.questions.histogram import Histogram
+from dpmine.questions.sparse_histogram import SparseHistogram
 from dpmine.release import released as released_module
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.release.released import ReleasedTable
-from dpmine.schema import Nominal, Numeric, Schema, Unit
-from dpmine.tables import PrivateTable
-from dpmine.tree_models import encode_rows
+from dpmine.tables.private_table import PrivateTable
 
 BASE = schema_of(lists=True, classes=3)
 # The class stands in the middle, so that the order of the schema is not that of the predictors and then the class.

@@ -9,23 +9,35 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from mining_worlds import Recorder, opened, recorded, schema_of, table_of
-from release_worlds import HUGE, SCORES, Drawn, choosing, fitted, form_of, halving, shown_groups, with_tree
+from support.attributes import of_persons
+from support.choices import Drawn, choosing, halving
+from support.executors import Recorder
+from support.mined_tables import schema_of, table_of
+from support.opening import HUGE, fitted, opened, recorded
+from support.releases import SCORES, form_of, shown_groups, with_tree
+from support.twins import few_and_many
 
 import dpmine as dm
-from dpmine.epsilon import UNITS, Epsilon
-from dpmine.expressions import Bins
-from dpmine.mining.budget_plans import BudgetPlan
-from dpmine.queries import ChooseSplit, Count, Histogram, Query, SparseHistogram, Specialise, Split, Thresholds
+from dpmine.base.epsilon import UNITS, Epsilon
+from dpmine.budget.plans import BudgetPlan
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import Bins
+from dpmine.language.queries import Query
+from dpmine.language.views import Split
+from dpmine.questions.choose_split import ChooseSplit
+from dpmine.questions.histogram import Histogram
+from dpmine.questions.sparse_histogram import SparseHistogram
+from dpmine.questions.splits import Specialise, Thresholds
 from dpmine.release import counting
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.diffgen import DiffGen
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.release.tree_release import TreeRelease
-from dpmine.schema import Nominal, Numeric, Schema, Unit
-from dpmine.tables import PrivateTable
+from dpmine.tables.private_table import PrivateTable
 
 
 def facts(nominal: int, numeric: int, points: int = 50) -> Schema:
@@ -176,7 +188,7 @@ def test_total_and_frequencies_are_paid_from_the_same_epsilon() -> None:
         model = dm.DiffGen(1, 2, total_share=0.02, frequency_share=0.1, leftover=True).fit(private)
         charged = [spending.cost.units for spending in private.statement().spendings]
     kinds = [type(query.question) for query in recorder.queries]
-    assert kinds[:4] == [Count, Histogram, Histogram, Histogram]
+    assert kinds[:4] == [Histogram, Histogram, Histogram, Histogram]
     assert kinds[-1] is SparseHistogram
     assert charged[:4] == [UNITS // 50] + [UNITS // 30] * 3
     left = UNITS - sum(charged[:4])
@@ -194,12 +206,6 @@ def test_the_contingency_table_spends_all_on_one_count() -> None:
 
 # -- nothing costs more than epsilon -----------------------------------------------------------------------------------
 
-PERSONS = Unit("person", 3)
-
-
-def of_persons(schema: Schema) -> Schema:
-    return Schema("persons", schema.attributes, schema.rows_at_most, "class", unit=PERSONS)
-
 
 def with_persons(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {**table, "person": [f"p{place // 2}" for place in range(len(table["class"]))]}
@@ -213,7 +219,7 @@ def worlds(draw: st.DrawFn) -> tuple[ReleaseEstimator, dict[str, list[Any]], Sch
     schema = draw(st.sampled_from(SCHEMAS))
     table = table_of(schema, draw(st.sampled_from([0, 1, 2, 5, 60])), draw(st.integers(0, 999)))
     if draw(st.booleans()):
-        schema, table = of_persons(schema), with_persons(table)
+        schema, table = of_persons(schema, 3), with_persons(table)
     epsilon = draw(st.sampled_from(["0.0123456", "0.3", "1", "7.7", "100", "10000"]))
     kind = draw(st.integers(0, 9))
     if kind == 0:
@@ -239,8 +245,7 @@ def worlds(draw: st.DrawFn) -> tuple[ReleaseEstimator, dict[str, list[Any]], Sch
     )
 
 
-@settings(max_examples=150)
-@given(worlds())
+@few_and_many(worlds(), few=50, many=150)
 def test_no_release_costs_more_than_epsilon_whatever_the_rows(
     world: tuple[ReleaseEstimator, dict[str, list[Any]], Schema],
 ) -> None:
@@ -277,7 +282,7 @@ def check_release(model: ReleaseEstimator, table: dict[str, list[Any]]) -> None:
 @pytest.mark.parametrize("number", range(5))
 def test_persons_with_several_rows_are_charged_for_each(number: int) -> None:
     """Queries get a third of epsilon where a person may have three rows, so that the whole person is charged epsilon."""
-    schema = of_persons(schema_of())
+    schema = of_persons(schema_of(), 3)
     table = with_persons(table_of(schema_of(), 60, 1))
     model = with_tree(300)[number]
     with recorded(table, schema, 1000) as (private, recorder):
@@ -391,7 +396,7 @@ def test_an_epsilon_that_cannot_be_shared_is_refused() -> None:
         dm.DiffGen("3e-8", 9).plan(schema)
     assert dm.DiffGen("6e-8", 9).plan(schema).cost == Epsilon(60)
     with pytest.raises(dm.EpsilonError, match=r"too small"):
-        dm.DiffGen("6e-8", 9).plan(of_persons(schema))
+        dm.DiffGen("6e-8", 9).plan(of_persons(schema, 3))
     with opened(table_of(schema, 50, 1), schema, 1) as private:
         with pytest.raises(dm.EpsilonError, match="too small"):
             dm.DiffGen("3e-8", 9).fit(private)
@@ -620,8 +625,9 @@ def test_the_plan_of_a_fitted_release_is_the_one_that_was_carried_out(rows: int,
     with recorded(rows_of(schema, rows), schema, epsilon) as (private, recorder):
         model.fit(private)
     (total,) = recorder.asked[0][1].answer.numbers[0] or ()
-    budget, planned = model.shares(schema, total), steps_of(model.plan_)
-    assert planned["choose the value to specialise"] == (budget.choice.units, budget.rounds)
-    assert planned["count the groups by class"] == (recorder.queries[-1].epsilon[0].units, 1) == (budget.counts.units, 1)
+    budget, planned = model.budget_for(schema, total), steps_of(model.plan_)
+    assert planned["choose the value to specialise"] == (budget.values.epsilon.units, budget.rounds)
+    assert planned["count the groups by class"] == (budget.counts.epsilon.units, 1)
+    assert recorder.queries[-1].epsilon == (budget.counts.epsilon,)
     assert steps_of(model.plan(schema)) != planned
     assert model.plan_.cost == model.cost_

@@ -12,33 +12,31 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mining_worlds import Table, opened, recorded, schema_of, table_of
-from release_worlds import (
-    HUGE,
-    SCORES,
-    Drawn,
-    choosing,
-    every,
-    fitted,
-    form_of,
-    shown_groups,
-    true_groups,
-    undated,
-    with_tree,
-)
 from sklearn.base import clone
+from support.choices import Drawn, choosing
+from support.mined_tables import Table, schema_of, table_of
+from support.opening import HUGE, fitted, opened, recorded
+from support.releases import SCORES, every, form_of, shown_groups, true_groups, undated, with_tree
 
 import dpmine as dm
-from dpmine.cuts import Cut, NominalCut, NumericCut, combinations, evenly_cut, finest_cut, predictors, root_cut
-from dpmine.epsilon import UNITS, Epsilon
-from dpmine.queries import ChooseSplit, SparseHistogram, Specialise, threshold_for
+from dpmine.base.epsilon import UNITS, Epsilon
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.schema import Schema
+from dpmine.models.cuts import Cut, NominalCut, NumericCut, combinations, evenly_cut, finest_cut, predictors, root_cut
+from dpmine.models.trees import labels_of
+from dpmine.noise.laws import of_counts
+from dpmine.noise.phantoms import threshold_for
+from dpmine.questions.choose_split import ChooseSplit
+from dpmine.questions.sparse_histogram import SparseHistogram
+from dpmine.questions.splits import Specialise
 from dpmine.release import counting
 from dpmine.release.contingency import ContingencyTable
-from dpmine.release.counting import AUTO, FEW_PHANTOMS, at_least, groups_of
+from dpmine.release.counting import AUTO, at_least, groups_of
 from dpmine.release.diffgen import DiffGen
 from dpmine.release.tree_release import TreeRelease
-from dpmine.schema import ItemList, Nominal, Numeric, Schema, TaxonomyNode
-from dpmine.tree_models import labels_of
 
 YES_NO = Nominal("class", ("no", "yes"), "no")
 RELEASES: list[Any] = [DiffGen, ContingencyTable, TreeRelease]
@@ -335,7 +333,7 @@ def test_an_automatic_threshold_lets_about_a_thousand_groups_through_and_1_all_t
     schema, empty = wide(3, 79), drawn(wide(3, 79), 0)
     cells = 2 * 79**3
     lowest = at_least(AUTO, cells, Epsilon.parse("0.1"))
-    assert lowest == threshold_for(cells, Epsilon.parse("0.1"), FEW_PHANTOMS) > 1
+    assert lowest == threshold_for(cells, of_counts(Epsilon.parse("0.1"))) > 1
     model = fitted(ContingencyTable("0.1"), empty, schema)
     shown = model.release().counts
     assert shown[shown > 0].min() >= lowest
@@ -411,7 +409,7 @@ def test_automatic_specialisations_follow_the_noisy_number_of_rows() -> None:
             with recorded(table_of(schema, rows, seed), schema, 1) as (private, recorder):
                 model = dm.DiffGen(1, "auto", "max-gain", points="joint", total_share=0.05, threshold="auto").fit(private)
             (total,) = recorder.asked[0][1].answer.numbers[0] or ()
-            budget = model.shares(schema, total)
+            budget = model.budget_for(schema, total)
             asked = sum(isinstance(query.question, ChooseSplit) for query in recorder.queries)
             assert asked <= budget.rounds
             assert 3 <= budget.rounds <= 30

@@ -10,14 +10,16 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pytest
-from mining_worlds import schema_of, table_of
-from release_worlds import HUGE, fitted
+from support.mined_tables import schema_of, table_of
+from support.opening import HUGE, fitted
 
 import dpmine as dm
 from dpmine.datasets import patients, patients_schema
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.estimator import ReleaseEstimator
-from dpmine.schema import Nominal, Numeric, Schema
 
 SCHEMA = schema_of(lists=True, classes=3)
 TABLE = table_of(SCHEMA, 200, 1)

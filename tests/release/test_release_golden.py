@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from mining_worlds import opened
-from release_worlds import HUGE, SCORES, TABLE_1A, Scripted, choosing, fitted, paper_schema, shown_groups
+from support.choices import Scripted, choosing
+from support.opening import HUGE, fitted, opened
+from support.releases import SCORES, TABLE_1A, paper_schema, shown_groups
 
 import dpmine as dm
-from dpmine.cuts import Cut, NominalCut, NumericCut, evenly_cut, finest_cut, root_cut
-from dpmine.epsilon import Epsilon
+from dpmine.base.epsilon import Epsilon
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.models.cuts import Cut, NominalCut, NumericCut, evenly_cut, finest_cut, root_cut
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.counting import count_groups
 from dpmine.release.estimator import ReleaseEstimator
-from dpmine.schema import Nominal, Numeric
 
 YEARS = paper_schema()
 TWO_AGES = paper_schema(high=61, step=22)  # grid points 18 and 40: Figure 1's intervals, and no other cut

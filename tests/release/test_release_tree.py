@@ -11,25 +11,34 @@ from typing import Any
 
 import numpy as np
 import pytest
-from laws import ALARM, p_value
-from mining_worlds import Recorder, Replayer, Table, opened, recorded, schema_of, table_of
-from release_worlds import HUGE, Drawn, choosing, first_best, fitted, form_of, undated
+from support.choices import Drawn, choosing, first_best
+from support.executors import Recorder, Replayer
+from support.laws import ALARM, p_value
+from support.mined_tables import Table, schema_of, table_of
+from support.opening import HUGE, fitted, opened, recorded
+from support.releases import form_of, undated
 
 import dpmine as dm
+from dpmine.base.epsilon import UNITS, Epsilon
 from dpmine.baselines import C45
-from dpmine.codes import Codes
-from dpmine.cuts import predictors, told_apart, value_name
+from dpmine.budget.plans import BudgetPlan
 from dpmine.datasets import adult, adult_schema
-from dpmine.epsilon import UNITS, Epsilon
-from dpmine.mining.budget_plans import BudgetPlan
+from dpmine.facts.encoding import Codes
+from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.schema import Schema
+from dpmine.language.queries import Query
+from dpmine.models.cuts import predictors, told_apart, value_name
+from dpmine.models.trees import encode_rows
 from dpmine.postprocess.totals import with_total
-from dpmine.queries import ChooseSplit, Count, Histogram, Query
+from dpmine.questions.choose_split import ChooseSplit
+from dpmine.questions.histogram import Histogram
 from dpmine.release import tree_release
 from dpmine.release.released import ReleasedTable
 from dpmine.release.tree_release import COVER, OVERLAP, TreeRelease
-from dpmine.schema import Nominal, Numeric, Schema, TaxonomyNode, Unit
-from dpmine.tables import PrivateTable
-from dpmine.tree_models import encode_rows
+from dpmine.tables.private_table import PrivateTable
 
 SCHEMA = schema_of(lists=True, classes=3)
 TABLE, OTHER_TABLE = table_of(SCHEMA, 300, 1), table_of(SCHEMA, 300, 2, clear=0)
@@ -116,8 +125,8 @@ def test_leaves_dropped_for_their_count_are_caught() -> None:
     """Planted: what noise made negative, and what came out as 0, is left out. Other rows then have no group."""
 
     class Dropping(TreeRelease):
-        def _release(self, private: PrivateTable, progress: Any) -> ReleasedTable:
-            released = super()._release(private, progress)
+        def _learn(self, private: PrivateTable, progress: Any) -> ReleasedTable:
+            released = super()._learn(private, progress)
             kept = released.counts.sum(axis=1) > 0
             return replace(released, groups=released.groups[kept], counts=released.counts[kept])
 
@@ -224,7 +233,7 @@ def test_noise_strikes_out_no_value_of_an_attribute_that_the_tree_splits_by(rows
     for seed in (*range(6), 13):
         with choosing(Drawn(seed)), recorded(table, SCHEMA, 1) as (private, recorder):
             model = dm.TreeRelease(1, max_depth=3).fit(private)
-        each = model.frequency_budget(SCHEMA)
+        each = model.budget_for(SCHEMA).frequencies.epsilon
         assert each.units == 15 * UNITS // 100 // len(NAMES)
         asked = recorder.asked[-len(NAMES) :]
         for name, (query, reply) in zip(NAMES, asked, strict=True):
@@ -314,7 +323,7 @@ def test_the_ledger_charges_the_tree_its_leaves_and_every_histogram(
     assert abs(leaves / times - 0.12 * left) < 2 + len(levels)
     assert model.charged_.units == sum(charged) == model.cost_.units == times * row
     kinds = [type(query.question) for query in recorder.queries]
-    counted = [Count] if max_depth == "auto" else []
+    counted = [Histogram] if max_depth == "auto" else []
     assert kinds == counted + [ChooseSplit] * len(levels) + [Histogram] * (1 + len(NAMES))
 
 
@@ -371,9 +380,9 @@ def is_paid_as_planned(make: Callable[[], TreeRelease]) -> bool:
 class ByClass(TreeRelease):
     """Planted: frequencies are bought for the rows of each class, as if those cost nothing beside those of another."""
 
-    def _frequencies(self, private: PrivateTable, names: Any, decisive: Any) -> Any:
+    def _frequencies(self, private: PrivateTable, decisive: Any, step: Any) -> Any:
         found = [
-            super(ByClass, self)._frequencies(private.where(f"class == {label}"), names, decisive)
+            super(ByClass, self)._frequencies(private.where(f"class == {label}"), decisive, step)
             for label in private.schema.class_labels
         ]
         return found[0]
@@ -382,11 +391,8 @@ class ByClass(TreeRelease):
 class Generous(TreeRelease):
     """Planted: every attribute gets the share that all of them should share."""
 
-    def _frequencies(self, private: PrivateTable, names: Any, decisive: Any) -> Any:
-        whole = self.frequency_budget(private.schema).units * len(names)
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(TreeRelease, "frequency_budget", lambda self, schema: Epsilon(whole))
-            return super()._frequencies(private, names, decisive)
+    def _frequencies(self, private: PrivateTable, decisive: Any, step: Any) -> Any:
+        return super()._frequencies(private, decisive, replace(step, epsilon=step.cost))
 
 
 def test_a_release_is_paid_as_planned() -> None:
@@ -441,7 +447,8 @@ def test_true_counts_for_the_total_are_caught(monkeypatch: pytest.MonkeyPatch) -
 class FreeByClass(TreeRelease):
     """Planted: frequencies of the rows at hand, by class, that nobody charged."""
 
-    def _frequencies(self, private: PrivateTable, names: Any, decisive: Any) -> Any:
+    def _frequencies(self, private: PrivateTable, decisive: Any, step: Any) -> Any:
+        names = [attribute.name for attribute in predictors(private.schema)]
         codes, _ = encode_rows(AT_HAND[0], private.schema, [*names, "class"])
         of_class = codes["class"] == 1
         sizes = {name: private.schema.single(name).size for name in names}

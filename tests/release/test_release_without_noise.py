@@ -13,20 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from mining_worlds import schema_of, table_of
-from release_worlds import (
-    HUGE,
-    SCORES,
-    Drawn,
-    choosing,
-    every,
-    first_best,
-    fitted,
-    form_of,
-    shown_groups,
-    true_groups,
-    with_tree,
-)
+from support.choices import Drawn, choosing, first_best
+from support.mined_tables import schema_of, table_of
+from support.opening import HUGE, fitted
+from support.releases import SCORES, every, form_of, shown_groups, true_groups, with_tree
 
 import dpmine as dm
 from dpmine.baselines import TDS
@@ -34,14 +24,17 @@ from dpmine.baselines.greedy import Layout
 from dpmine.baselines.tds import LinkTree, information_gain
 from dpmine.datasets import adult, adult_schema
 from dpmine.engines.encoding import encode
-from dpmine.frames import open_source
-from dpmine.kernel.choice import exponential
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
 from dpmine.kernel.door import Kernel
-from dpmine.kernel.entropy import Entropy
+from dpmine.kernel.samplers.choice import exponential
+from dpmine.kernel.samplers.entropy import Entropy
+from dpmine.models.trees import encode_rows
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.diffgen import DiffGen
-from dpmine.schema import Nominal, Numeric, Schema, TaxonomyNode
-from dpmine.tree_models import encode_rows
 
 DEEP = TaxonomyNode.parse("any", {"a": {"a1": ["p", "q"], "a2": ["r", "s", "t"]}, "b": {"u": {}, "b1": ["v", "w"]}, "x": {}})
 

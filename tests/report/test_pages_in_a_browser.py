@@ -25,18 +25,20 @@ import numpy as np
 import pytest
 
 import dpmine as dm
+from dpmine.base.epsilon import Epsilon
 from dpmine.datasets import patients, patients_schema
 from dpmine.design.priors import Prior
 from dpmine.design.setting import Setting
 from dpmine.design.workbench import look_at
-from dpmine.epsilon import Epsilon
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
 from dpmine.release.bars import released_bars
 from dpmine.release.learning import self_test
 from dpmine.release.owner_view import owner_view
 from dpmine.release.paid_check import buy_check
 from dpmine.report.mechanism_page import mechanism_page, mechanism_svg
 from dpmine.report.release_page import owner_page, release_page
-from dpmine.schema import Nominal, Numeric, Schema
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (

@@ -6,26 +6,22 @@ import builtins
 import io
 import re
 import xml.etree.ElementTree as ET
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pytest
+from support.attributes import numeric
 
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
+from dpmine.facts.schema import Schema
 from dpmine.mining.clustering.mapping import map_of, outline
 from dpmine.mining.clustering.space import Space
 from dpmine.mining.clustering.synopsis import Synopsis
 from dpmine.report.cluster_maps import ClusterMap, map_figure, map_svg, shade, short_words, tick_words, ticks
 from dpmine.report.clusters import Measure, cluster_words, clusters_text
-from dpmine.schema import Numeric, Schema
 
 SVG = "{http://www.w3.org/2000/svg}"
 ODD = '<b>&"odd"</b> $x^2$'
-
-
-def numeric(name: str, low: int, high: int, step: str = "1") -> Numeric:
-    return Numeric(name, Decimal(low), Decimal(high), Decimal(step), Decimal(low))
 
 
 def schema(*names: str) -> Schema:

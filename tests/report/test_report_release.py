@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 import dpmine as dm
-from dpmine.cuts import root_cut
+from dpmine.base.epsilon import Epsilon
 from dpmine.datasets import patients, patients_schema
-from dpmine.epsilon import Epsilon
+from dpmine.facts.schema import Schema
+from dpmine.models.cuts import root_cut
 from dpmine.release import owner_view as owner_module
 from dpmine.release.bars import MOST_BARS, axes_of, counts_by_code, released_bars
 from dpmine.release.learning import self_test
@@ -28,7 +29,6 @@ from dpmine.release.released import ReleasedTable
 from dpmine.report import release_page as pages
 from dpmine.report.bar_charts import Series, columns_svg, interval_words, share_words
 from dpmine.report.release_page import OWNER_ONLY, distance, owner_page, release_page, shares_of
-from dpmine.schema import Schema
 
 RECORDS = patients(2000)
 VOID = {"meta", "br"}
@@ -230,7 +230,9 @@ def test_a_check_spends_exactly_its_epsilon() -> None:
     for amount in ("0.5", "0.1", "0.000000100"):
         epsilon = Epsilon.parse(amount)
         budget = CheckBudget.of(epsilon, schema)
-        assert budget.matrix.units + 7 * budget.histogram.units == plan_check(epsilon, schema).cost.units == epsilon.units
+        assert (budget.matrix.times, budget.histograms.times) == (1, 7)
+        assert plan_check(epsilon, schema).steps == (budget.matrix, budget.histograms)
+        assert plan_check(epsilon, schema).cost == epsilon
     with pytest.raises(dm.EpsilonError, match="too small"):
         plan_check(Epsilon.parse("0.000000005"), schema)
 
@@ -323,7 +325,7 @@ def test_bars_of_numbers_lie_between_round_numbers_and_cover_the_domain(low: str
 
 def test_the_bars_of_an_axis_are_those_of_its_key() -> None:
     """What is asked of the private table and what is drawn of the release must be about the same values."""
-    from dpmine.tree_models import lookup
+    from dpmine.models.trees import lookup
 
     for schema in (numeric_schema("0", "110", "1", 100), numeric_schema("-3.7", "8", "0.1"), patients_schema()):
         empty = {a.name: [] for a in schema.attributes}

@@ -9,13 +9,17 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from dpmine.errors import RequestError
-from dpmine.expressions import AttributeKey, Bins, Compare, Group, Groups, IsIn, Key, Test
+from dpmine.base.errors import RequestError
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Test
+from dpmine.language.predicates import Compare, IsIn
+from dpmine.models.trees import Node, Trees, leaf, millionths
 from dpmine.report.drawing import CARD_INK, COLOURS, INK, colour_of
 from dpmine.report.trees import depth_that_fits, forest_text, tree_figure, tree_svg, tree_text
 from dpmine.report.words import condition
-from dpmine.schema import Nominal, Numeric, Schema, TaxonomyNode
-from dpmine.tree_models import Node, Trees, leaf, millionths
 
 SVG = "{http://www.w3.org/2000/svg}"
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import typer
-from small_experiments import write_small_adult
+from support.experiments import write_small_adult
 from typer.testing import CliRunner, Result
 
 from dpmine.cli import frontier, reproduce

@@ -10,18 +10,32 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
-from small_experiments import small, write_small_adult
+from support.experiments import small, write_small_adult
 from typer.testing import CliRunner
 
 from dpmine.baselines import C45
 from dpmine.cli import reproduce
 from dpmine.datasets import adult_schema
+from dpmine.facts.kinds.registry import values_of
 from dpmine.release.diffgen import DiffGen
 from dpmine.reproduce import all_experiments, diffgen, release_runs
-from dpmine.reproduce.claims import AGREES, DISAGREES, UNDECIDED, Checked, Claim, Difference, Finding, all_above, checked
-from dpmine.reproduce.harness import Outcome, Point, Published, Scene, grid, run
+from dpmine.reproduce.claims import Checked, Difference, all_above, checked
+from dpmine.reproduce.experiments import (
+    AGREES,
+    DISAGREES,
+    UNDECIDED,
+    Claim,
+    Finding,
+    Outcome,
+    PairedComparison,
+    Point,
+    Published,
+    Scene,
+    grid,
+)
+from dpmine.reproduce.harness import run
 from dpmine.reproduce.records import Record
-from dpmine.reproduce.significance import PairedComparison, compare
+from dpmine.reproduce.significance import compare
 from dpmine.reproduce.summaries import Row, row_form
 from dpmine.reproduce.tree_runs import fitted
 
@@ -134,7 +148,7 @@ def test_accuracy_is_that_of_a_tree_on_the_released_rows(monkeypatch: pytest.Mon
     ours = release_runs.diffgen_accuracy(sample, epsilon=5, specialisations=4, score="max")
     schema = model.release().generalised_schema()
     tree = C45().fit(as_frame(model.rows()), schema=schema)
-    names = {a.name: diffgen.plain_values(a) for a in sample.test.schema.attributes}  # type: ignore[arg-type]
+    names = {a.name: values_of(a) for a in sample.test.schema.attributes}
     test = {name: names[name][codes].tolist() for name, codes in sample.test.columns.items()}
     right = tree.predict(as_frame(model.transform(as_frame(test)))) == np.array(test["income"], dtype=object)
     assert ours == pytest.approx(100 * right.mean())

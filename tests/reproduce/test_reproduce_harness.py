@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from small_experiments import drawn, kills_its_process, lines_of, refuses_late_repetitions, small
+from support.experiments import drawn, kills_its_process, lines_of, refuses_late_repetitions, small
 
-from dpmine.errors import DataError, RequestError
-from dpmine.reproduce.harness import Scene, chosen_points, grid, run, stable_seed
+from dpmine.base.errors import DataError, RequestError
+from dpmine.reproduce import experiments
+from dpmine.reproduce.experiments import Scene, grid, stable_seed
+from dpmine.reproduce.harness import chosen_points, run
 from dpmine.reproduce.records import Record, RecordFile
 from dpmine.reproduce.significance import paired_differences
 
@@ -41,11 +43,11 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_a_killed_process_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     program = (
-        "from pathlib import Path; from small_experiments import kills_its_process, small; "
+        "from pathlib import Path; from support.experiments import kills_its_process, small; "
         "from dpmine.reproduce.harness import run; "
         f"run(small(measure=kills_its_process), Path({str(tmp_path)!r}), workers=1)"
     )
-    killed = subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parent, check=False)
+    killed = subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[1], check=False)
     assert killed.returncode == 9
     assert len(lines_of(tmp_path)) == CASES * 2 // 5
     assert run(small(), tmp_path, workers=1).fresh == CASES * 3 // 5
@@ -88,7 +90,7 @@ def test_the_fingerprint_follows_settings_and_version_but_not_the_grid(monkeypat
     assert small(points=grid(size=(10,), epsilon=(0.5,)), repetitions=900).fingerprint() == ours
     assert small(settings={"colour": "blue"}).fingerprint() != ours
     assert replace(small(), name="other").fingerprint() != ours
-    monkeypatch.setattr("importlib.metadata.version", lambda name: "99")
+    monkeypatch.setattr(experiments, "version", lambda name: "99")
     assert small().fingerprint() != ours
 
 

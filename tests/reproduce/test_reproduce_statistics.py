@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from scipy import stats
-from small_experiments import small
+from support.experiments import small
 
-from dpmine.reproduce.claims import AGREES, DISAGREES, UNDECIDED, within
+from dpmine.reproduce.claims import within
+from dpmine.reproduce.experiments import AGREES, DISAGREES, UNDECIDED, Outcome, PairedComparison, Published, grid
 from dpmine.reproduce.friedman import friedman_experiments
 from dpmine.reproduce.frontier import beats, is_as_good
-from dpmine.reproduce.harness import Outcome, Published, grid
 from dpmine.reproduce.records import Record
-from dpmine.reproduce.significance import Compared, PairedComparison, compare, corrected_t_test, two_sided_p_value
+from dpmine.reproduce.significance import Compared, compare, corrected_t_test, two_sided_p_value
 from dpmine.reproduce.summaries import Row, summarise, write_summary
 
 POINT = {"size": 10, "epsilon": 0.5}

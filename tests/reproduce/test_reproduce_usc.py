@@ -13,14 +13,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from dpmine.base.errors import RequestError
 from dpmine.cli import reproduce
 from dpmine.design import caching
 from dpmine.design.constructions import heuristic
-from dpmine.errors import RequestError
-from dpmine.finite import FiniteMechanism
+from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.reproduce import all_experiments, usc
-from dpmine.reproduce.claims import AGREES, DISAGREES, checked
-from dpmine.reproduce.harness import Case, Outcome, Point, Scene, run
+from dpmine.reproduce.claims import checked
+from dpmine.reproduce.experiments import AGREES, DISAGREES, Case, Outcome, Point, Scene
+from dpmine.reproduce.harness import run
 from dpmine.reproduce.records import Record
 
 app = typer.Typer()

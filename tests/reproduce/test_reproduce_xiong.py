@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from dpmine.cli import reproduce
 from dpmine.reproduce import all_experiments, xiong
-from dpmine.reproduce.claims import AGREES, DISAGREES, checked
-from dpmine.reproduce.harness import Case, Outcome, Point, Scene, grid
+from dpmine.reproduce.claims import checked
+from dpmine.reproduce.experiments import AGREES, DISAGREES, Case, Outcome, Point, Scene, grid
 from dpmine.reproduce.records import Record
 
 app = typer.Typer()

@@ -14,8 +14,10 @@ import numpy as np
 
 from dpmine.audit.laws import Buckets
 from dpmine.audit.pairs import AuditPair, Outcome, Row
-from dpmine.cuts import CutValue
-from dpmine.expressions import AttributeKey
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import AttributeKey
 from dpmine.mining import evaluation
 from dpmine.mining.clustering.dplloyd import DPLloyd
 from dpmine.mining.clustering.inertia import private_inertia
@@ -28,6 +30,8 @@ from dpmine.mining.trees.diffp_c45 import DiffPC45
 from dpmine.mining.trees.diffp_id3 import DiffPID3
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.sulq_id3 import SulqID3
+from dpmine.models.cuts import CutValue
+from dpmine.models.trees import Node, Trees, labels_of
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.counting import AUTO
 from dpmine.release.diffgen import DiffGen
@@ -35,9 +39,7 @@ from dpmine.release.estimator import ReleaseEstimator
 from dpmine.release.paid_check import buy_check
 from dpmine.release.released import ReleasedTable
 from dpmine.release.tree_release import TreeRelease
-from dpmine.schema import Nominal, Numeric, Schema
-from dpmine.tables import PrivateTable
-from dpmine.tree_models import Node, Trees, labels_of
+from dpmine.tables.private_table import PrivateTable
 
 CROWD = 60
 SCHEMA = Schema(
@@ -150,7 +152,7 @@ def algorithm_pairs() -> Iterator[AuditPair]:
     clustering = "dpmine.mining.clustering"
     kmeans = f"{clustering}.kmeans.KMeans"
     yield _points("kmeans-grid", (kmeans, f"{clustering}.synopsis.grid_synopsis"), "1", 2, 1, _gridded, runs=600)
-    yield _points("kmeans-tree", (kmeans, f"{clustering}.lloyd.refined"), "4", 4, 1, _cut_up, runs=250)
+    yield _points("kmeans-tree", (kmeans, f"{clustering}.refining.refined"), "4", 4, 1, _cut_up, runs=250)
     yield _points("dplloyd", (f"{clustering}.dplloyd.DPLloyd",), "1.5", 10, 2, _moved, runs=600)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
 from dpmine.postprocess.error_limits import upper_error
 
 LUCK = 1.5  # deviations by which runs that choose an event are taken to flatter it

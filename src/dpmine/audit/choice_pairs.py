@@ -20,26 +20,22 @@ from dpmine.audit.laws import (
     split_score,
 )
 from dpmine.audit.pairs import AuditPair, Outcome, Row, answers, copied_schema
-from dpmine.expressions import AttributeKey, Bins, Group, Groups
-from dpmine.model_keys import Predicted, ScoreLeaf, ScoreSplit
-from dpmine.queries import (
-    ChooseLabel,
-    ChooseModel,
-    ChooseSplit,
-    Divide,
-    Multiway,
-    Quantile,
-    Specialise,
-    Splits,
-    Stay,
-    Subsets,
-    Thresholds,
-)
-from dpmine.schema import Nominal, Numeric
-from dpmine.tables import PrivateTable
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.language.keys import AttributeKey, Bins, Group, Groups
+from dpmine.language.model_keys import Predicted, ScoreLeaf, ScoreSplit
+from dpmine.questions.choose_label import ChooseLabel
+from dpmine.questions.choose_model import ChooseModel
+from dpmine.questions.choose_split import ChooseSplit
+from dpmine.questions.quantile import Quantile
+from dpmine.questions.splits import Divide, Multiway, Specialise, Splits, Stay, Subsets, Thresholds
+from dpmine.tables.private_table import PrivateTable
 
 EXPONENTIAL, FLIP = "exponential", "permute-and-flip"
-MECHANISM = {EXPONENTIAL: "dpmine.kernel.choice.exponential", FLIP: "dpmine.kernel.choice.permute_and_flip"}
+MECHANISM = {
+    EXPONENTIAL: "dpmine.kernel.samplers.choice.exponential",
+    FLIP: "dpmine.kernel.samplers.choice.permute_and_flip",
+}
 SCORES = {
     "max": "dpmine.kernel.scores.MaxScore",
     "gini": "dpmine.kernel.scores.GiniScore",
@@ -51,7 +47,7 @@ GAINS = {
     "gini-gain": "dpmine.kernel.scores.GainScore",
     "infogain-per-row": "dpmine.kernel.scores.InfoGainPerRow",
 }
-SPLITS = "dpmine.queries.ChooseSplit"
+SPLITS = "dpmine.questions.choose_split.ChooseSplit"
 CROWD = 60  # rows of one class that a row of the other joins, or not
 LABELS = tuple(f"l{number}" for number in range(128))
 ILL = Nominal("ill", ("no", "yes"), "no")
@@ -95,7 +91,7 @@ def _label(mechanism: str, calibration: str) -> AuditPair:
 
     return AuditPair(
         f"label-by-{mechanism}" + ("" if calibration == "monotone" else "-generic"),
-        ("dpmine.queries.ChooseLabel", MECHANISM[mechanism], "dpmine.kernel.scores.CountScore"),
+        ("dpmine.questions.choose_label.ChooseLabel", MECHANISM[mechanism], "dpmine.kernel.scores.CountScore"),
         "One label of 128 gains a row; it starts a little ahead, so that it is chosen often enough to be measured."
         + ("" if calibration == "monotone" else " Counts only rise, so the generic factor 2 leaves half of epsilon unused."),
         "1",
@@ -129,7 +125,7 @@ def _quantile(name: str, numerator: int, denominator: int) -> AuditPair:
     ]
     return AuditPair(
         name,
-        ("dpmine.queries.Quantile", "dpmine.kernel.scores.RankScore", MECHANISM[EXPONENTIAL]),
+        ("dpmine.questions.quantile.Quantile", "dpmine.kernel.scores.RankScore", MECHANISM[EXPONENTIAL]),
         "A row at the bottom raises the scores of the few points below the quantile by all that one row can, and lowers "
         "those of the hundred above by as much.",
         "1",
@@ -154,7 +150,7 @@ def _median() -> AuditPair:
 
     return AuditPair(
         "median",
-        ("dpmine.queries.Quantile", MECHANISM[EXPONENTIAL]),
+        ("dpmine.questions.quantile.Quantile", MECHANISM[EXPONENTIAL]),
         "A row at the bottom pulls the median down to few low points, away from the hundred between the two rows.",
         "1",
         copied_schema(250, Numeric("size", Decimal(0), Decimal(size - 1), Decimal(1), Decimal(0))),
@@ -209,7 +205,7 @@ def _split(score: str, mechanism: str) -> AuditPair:
             SPLITS,
             SCORES[score],
             MECHANISM[mechanism],
-            *(f"dpmine.queries.{name}" for name in ("Subsets", "Thresholds", "Multiway", "Stay")),
+            *(f"dpmine.questions.splits.{name}" for name in ("Subsets", "Thresholds", "Multiway", "Stay")),
         ),
         f"One row of another class joins {CROWD} of one class under {len(groups) - 1} candidates, and one holds it apart.",
         "1",
@@ -241,7 +237,7 @@ def _split_points(score: str, calibration: str) -> AuditPair:
     crowd = [{"size": 1, "ill": "no"}] * CROWD
     return AuditPair(
         f"split-points-by-{score}-{calibration}",
-        (SPLITS, SCORES[score], "dpmine.queries.Thresholds", MECHANISM[EXPONENTIAL]),
+        (SPLITS, SCORES[score], "dpmine.questions.splits.Thresholds", MECHANISM[EXPONENTIAL]),
         f"One more row of class yes at 0: only the lowest of {grid - 1} split points holds it apart from the crowd.",
         "1",
         copied_schema(
@@ -285,7 +281,7 @@ def _families_by_permute_and_flip() -> AuditPair:
 
     return AuditPair(
         "families-by-permute-and-flip",
-        (SPLITS, MECHANISM[FLIP], SCORES["max"], "dpmine.queries.Multiway", "dpmine.queries.Subsets"),
+        (SPLITS, MECHANISM[FLIP], SCORES["max"], "dpmine.questions.splits.Multiway", "dpmine.questions.splits.Subsets"),
         "Two splits tie far above 119 others, and the new row makes the one with the smaller family share better by one.",
         "1",
         copied_schema(250, letters, flag, ILL, class_attribute="ill"),
@@ -325,8 +321,8 @@ def _specialisations(score: str, mechanism: str) -> AuditPair:
             SPLITS,
             GAINS[score],
             MECHANISM[mechanism],
-            "dpmine.queries.Specialise",
-            *(["dpmine.queries.Divide"] if isinstance(by_size, Divide) else []),
+            "dpmine.questions.splits.Specialise",
+            *(["dpmine.questions.splits.Divide"] if isinstance(by_size, Divide) else []),
         ),
         f"The row is about the rows of two candidates: it raises one gain and lowers all others ({others}).",
         "1",
@@ -367,9 +363,9 @@ def _model(mechanism: str) -> AuditPair:
     return AuditPair(
         f"model-by-{mechanism}",
         (
-            "dpmine.queries.ChooseModel",
+            "dpmine.questions.choose_model.ChooseModel",
             MECHANISM[mechanism],
-            "dpmine.model_keys.Predicted",
+            "dpmine.language.model_keys.Predicted",
             "dpmine.kernel.scores.CountScore",
         ),
         "One model of 120 is right about the new row.",

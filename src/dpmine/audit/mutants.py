@@ -6,7 +6,7 @@ Every bug here has been made somewhere: in a paper, in a public library, or in t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -15,23 +15,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine import dataset, resolution
-from dpmine.engines import memory
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
 from dpmine.engines.encoding import EncodedTable
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.finite import FiniteMechanism
-from dpmine.intervals import noise_scale
-from dpmine.kernel import door, noise, private_tree, sparse, staircase
-from dpmine.kernel.choice import _coins
-from dpmine.kernel.noise import ExactNoise, Integers
-from dpmine.kernel.odometer import Charge, charge_of
+from dpmine.engines.memory import offsets, opening, rows
+from dpmine.facts.facts import Facts
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.kernel import door
+from dpmine.kernel.ledger.odometer import Charge, charge_of
+from dpmine.kernel.mechanisms import (
+    designed_statistic,
+    histogram,
+    moments,
+    offset_sums,
+    private_tree,
+    sparse_histogram,
+    vector_sums,
+)
+from dpmine.kernel.samplers import laplace, sparse, staircase
+from dpmine.kernel.samplers.choice import _coins
+from dpmine.kernel.samplers.laplace import ExactNoise, Integers
 from dpmine.kernel.scores import GainScore, GiniScore, InfoGainPerRow, RankScore, Score
+from dpmine.language.queries import ResolvedQuery
 from dpmine.mining.trees.growing import Growth
-from dpmine.plans import ClippedSums, Counts, Plan, PowerSums
-from dpmine.queries import Moments, ValueGrid
-from dpmine.schema import Numeric, Schema
-from dpmine.told_statistics import sensitivity_of
+from dpmine.noise.finite_tables import FiniteTable
+from dpmine.noise.laws import DiscreteLaplace
+from dpmine.noise.laws import laplace as calibrated
+from dpmine.questions.designed_statistic import sensitivity_of
+from dpmine.questions.histogram import ResolvedHistogram
+from dpmine.questions.moments import ResolvedMoments
+from dpmine.questions.offset_sums import ResolvedOffsetSums
 
 no_bug = nullcontext
 
@@ -69,10 +82,19 @@ def patched(owner: Any, name: str, planted: Any) -> Iterator[None]:
         setattr(owner, name, before)
 
 
+@contextmanager
+def planted_in(owners: Sequence[Any], name: str, planted: Any) -> Iterator[None]:
+    """The same attribute of several modules replaced for a while: each imported it under that name."""
+    with ExitStack() as all_of_them:
+        for owner in owners:
+            all_of_them.enter_context(patched(owner, name, planted))
+        yield
+
+
 # -- noise -------------------------------------------------------------------------------------------------------------
 
 _draw = ExactNoise.discrete_laplace
-_add_noise = noise.add_noise
+_add_noise = laplace.add_noise
 
 
 def _halved_noise() -> AbstractContextManager[None]:
@@ -95,11 +117,11 @@ def _noise_shared_by_queries() -> Iterator[None]:
     known: dict[tuple[Fraction, int], tuple[int, Integers]] = {}
 
     def again(self: ExactNoise, scale: Fraction, size: int) -> Integers:
-        turn, noise = known.get((scale, size), (0, np.zeros(0, dtype=np.int64)))
+        turn, laplace = known.get((scale, size), (0, np.zeros(0, dtype=np.int64)))
         if turn % 2 == 0:
-            noise = _draw(self, scale, size)
-        known[scale, size] = (turn + 1, noise)
-        return noise
+            laplace = _draw(self, scale, size)
+        known[scale, size] = (turn + 1, laplace)
+        return laplace
 
     with patched(ExactNoise, "discrete_laplace", again):
         yield
@@ -111,40 +133,40 @@ def _last_field_without_noise() -> AbstractContextManager[None]:
         noisy[..., -1] = exact_counts[..., -1]
         return noisy
 
-    return patched(door, "add_noise", mostly)
+    return planted_in((histogram, moments), "add_noise", mostly)
 
 
 # -- sensitivities -----------------------------------------------------------------------------------------------------
 
 
 def _sensitivity_off_by_one() -> AbstractContextManager[None]:
-    def off(self: ValueGrid, power: int) -> int:
-        return max(int(self.largest**power) - 1, 1)
+    def off(sensitivity: int, epsilon: Epsilon) -> DiscreteLaplace:
+        return calibrated(max(sensitivity - 1, 1), epsilon)
 
-    return patched(ValueGrid, "sensitivity", off)
+    return patched(moments, "laplace", off)
 
 
 def _one_row_a_person_too_few() -> AbstractContextManager[None]:
-    return patched(Schema, "rows_per_unit", property(lambda self: max(self.unit.at_most - 1, 1)))
+    return patched(Facts, "rows_per_unit", property(lambda self: max(self.unit.at_most - 1, 1)))
 
 
 def _missing_clamp() -> AbstractContextManager[None]:
     """The noise of a sum is for values clamped to the lower half of the grid, and nothing clamps them there."""
-    resolve_moments = resolution._Resolver.moments
+    grid_of = moments._grid
 
-    def unclamped(self: Any, question: Moments) -> PowerSums:
-        sums = resolve_moments(self, question)
-        middle = max(abs(sums.first), abs(sums.first + sums.step * (sums.key.size // 2)), 1)
-        return replace(sums, sensitivities=tuple(middle**power for power in sums.powers))
+    def lower_half(question: ResolvedMoments, facts: Facts) -> SimpleNamespace:
+        grid = grid_of(question, facts)
+        middle = max(abs(grid.first), abs(grid.first + grid.step * (grid.size // 2)), 1)
+        return SimpleNamespace(first=grid.first, step=grid.step, largest=middle)
 
-    return patched(resolution._Resolver, "moments", unclamped)
+    return patched(moments, "_grid", lower_half)
 
 
 def _missing_cap_of_persons() -> AbstractContextManager[None]:
     def uncapped(table: EncodedTable, split_key: bytes) -> EncodedTable:
         return table
 
-    return patched(dataset, "capped", uncapped)
+    return patched(opening, "capped", uncapped)
 
 
 def _gini_as_if_its_range_were_one() -> AbstractContextManager[None]:
@@ -202,21 +224,20 @@ def _threshold_before_noise() -> AbstractContextManager[None]:
         large = exact_counts >= at_least
         return noised(entropy, source, places[large], exact_counts[large], combinations, scale=scale, at_least=at_least)
 
-    return patched(door, "sparse_counts", filtered)
+    return patched(sparse_histogram, "sparse_counts", filtered)
 
 
 # -- clusters ----------------------------------------------------------------------------------------------------------
 
 
-def _noise_of_clusters_by(radius: Callable[[ClippedSums], int]) -> AbstractContextManager[None]:
+def _noise_of_clusters_by(radius: Callable[[ResolvedOffsetSums], int]) -> AbstractContextManager[None]:
     """Sums of offsets noised for another radius than their cluster's."""
 
-    def wrong(self: door.Kernel, plan: Plan, question: ClippedSums) -> tuple[int, ...]:
-        exact_sums = self._engine.clipped_sums(plan.cells, question)
-        scale = noise_scale(radius(question), Epsilon(plan.units[0]))
-        return tuple(int(number) for number in noise.add_noise(exact_sums, self._noise, scale).ravel())
+    def wrong(self: Any, question: ResolvedOffsetSums, facts: Facts, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
+        numbers = len(question.radii) * len(question.nearest.attributes)
+        return (calibrated(radius(question), epsilon),) * numbers
 
-    return patched(door.Kernel, "_clipped_sums", wrong)
+    return patched(offset_sums.NoisyOffsets, "laws", wrong)
 
 
 def _domain_of_one_coordinate() -> AbstractContextManager[None]:
@@ -229,16 +250,16 @@ def _smallest_radius() -> AbstractContextManager[None]:
 
 
 def _clipped_coordinate_by_coordinate() -> AbstractContextManager[None]:
-    return patched(memory, "_shortened", lambda offsets, radii: np.clip(offsets, -radii, radii))
+    return patched(offsets, "shortened", lambda offsets, radii: np.clip(offsets, -radii, radii))
 
 
 def _no_decay() -> AbstractContextManager[None]:
-    return patched(private_tree, "decay_of", lambda epsilon: 0)
+    return patched(private_tree, "decay_of", lambda noise: 0)
 
 
 def _noise_of_one_comparison() -> AbstractContextManager[None]:
     """As if only one node of a path could tell anything."""
-    return patched(private_tree, "noise_scale", lambda sensitivity, epsilon: noise_scale(1, epsilon))
+    return patched(private_tree, "laplace", lambda sensitivity, epsilon: calibrated(1, epsilon))
 
 
 def _no_floor() -> AbstractContextManager[None]:
@@ -246,7 +267,7 @@ def _no_floor() -> AbstractContextManager[None]:
     return patched(private_tree, "np", without)
 
 
-# -- told statistics ---------------------------------------------------------------------------------------------------
+# -- designed noise ----------------------------------------------------------------------------------------------------
 
 
 def _mean_of_many_rows() -> AbstractContextManager[None]:
@@ -255,7 +276,7 @@ def _mean_of_many_rows() -> AbstractContextManager[None]:
     def of_many(statistic: str, attribute: Numeric | None) -> Fraction:
         return sensitivity_of(statistic, attribute) / (4 if statistic == "mean" else 1)
 
-    return patched(resolution, "sensitivity_of", of_many)
+    return patched(designed_statistic, "sensitivity_of", of_many)
 
 
 def _staircase_of_half_the_length() -> AbstractContextManager[None]:
@@ -263,22 +284,22 @@ def _staircase_of_half_the_length() -> AbstractContextManager[None]:
         shorter = tuple((length + 1) // 2 for length in lengths)
         return staircase.box_staircase(entropy, shorter, (0,) * len(shorter), epsilon=epsilon)
 
-    return patched(door, "box_staircase", half)
+    return planted_in((designed_statistic, vector_sums), "box_staircase", half)
 
 
 def _halves_away_from_zero() -> AbstractContextManager[None]:
     """As round() does in many languages (erratum E9)."""
 
-    def away(self: FiniteMechanism, x: Fraction) -> int:
+    def away(self: FiniteTable, x: Fraction) -> int:
         step = Fraction(self.step)
         steps = int(abs(x) / step + Fraction(1, 2)) * (1 if x >= 0 else -1)
         return max(0, min(steps - int(Fraction(self.low) / step), len(self.weights) - 1))
 
-    return patched(FiniteMechanism, "input_of", away)
+    return patched(FiniteTable, "input_of", away)
 
 
 def _all_of_epsilon_for_every_sum() -> AbstractContextManager[None]:
-    return patched(door, "shares", lambda units, parts: (units,) * parts)
+    return planted_in((moments, vector_sums), "shares", lambda units, parts: (units,) * parts)
 
 
 # -- choices and parts -------------------------------------------------------------------------------------------------
@@ -305,7 +326,7 @@ def _parts_by_row_position() -> AbstractContextManager[None]:
     ) -> NDArray[np.unsignedinteger]:
         return (np.arange(table.rows) % len(weights)).astype(np.uint8)
 
-    return patched(memory, "row_parts", by_position)
+    return patched(rows, "row_parts", by_position)
 
 
 # -- prices ------------------------------------------------------------------------------------------------------------
@@ -314,7 +335,7 @@ def _parts_by_row_position() -> AbstractContextManager[None]:
 def _stale_price() -> AbstractContextManager[None]:
     """The ledger charges what the query asked for before its epsilon was doubled."""
 
-    def stale(plan: Plan) -> Charge:
+    def stale(plan: ResolvedQuery) -> Charge:
         return charge_of(replace(plan, units=tuple(units // 2 for units in plan.units)))
 
     return patched(door, "charge_of", stale)
@@ -323,8 +344,8 @@ def _stale_price() -> AbstractContextManager[None]:
 def _free_class_counts() -> AbstractContextManager[None]:
     """The price of a tree forgets the counts in its leaves."""
 
-    def forgetful(plan: Plan) -> Charge:
-        return Charge() if isinstance(plan.question, Counts) and plan.question.keys else charge_of(plan)
+    def forgetful(plan: ResolvedQuery) -> Charge:
+        return Charge() if isinstance(plan.question, ResolvedHistogram) and plan.question.keys else charge_of(plan)
 
     return patched(door, "charge_of", forgetful)
 
@@ -437,20 +458,20 @@ MUTANTS: Sequence[Mutant] = (
     Mutant(
         "mean-of-many-rows",
         "a mean's sensitivity (u - l) / n, where rows may be few",
-        ("told-mean-by-a-staircase",),
+        ("designed-mean-by-a-staircase",),
         _mean_of_many_rows,
     ),
     Mutant(
         "staircase-of-half-the-length",
         "stairs of half the sensitivity",
-        ("told-mean-by-a-staircase", "sums-in-a-box"),
+        ("designed-mean-by-a-staircase", "sums-in-a-box"),
         _staircase_of_half_the_length,
         1.0,
     ),
     Mutant(
         "halves-away-from-zero",
         "values rounded to the grid by round() (erratum E9)",
-        ("told-max-by-a-finite-mechanism",),
+        ("designed-max-by-a-finite-mechanism",),
         _halves_away_from_zero,
         1.0,
     ),

@@ -18,31 +18,28 @@ from dpmine.audit.laws import (
     private_tree_law,
 )
 from dpmine.audit.pairs import COPY, ROUNDS, AuditPair, Outcome, answers, copied_schema
-from dpmine.expressions import AttributeKey, Bins, Group, Groups, Part, Test, col
-from dpmine.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit
-from dpmine.queries import (
-    LEAF,
-    Count,
-    CutRule,
-    Histogram,
-    Moments,
-    OffsetSums,
-    PrivateTree,
-    SparseHistogram,
-    Split,
-    ValueGrid,
-    shares,
-)
-from dpmine.schema import Nominal, Numeric, Unit
-from dpmine.tables import PrivateTable
+from dpmine.base.epsilon import shares
+from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.language.columns import col
+from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Part, Test
+from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit
+from dpmine.language.views import LEAF, Split
+from dpmine.questions.histogram import Histogram
+from dpmine.questions.moments import Moments
+from dpmine.questions.offset_sums import OffsetSums
+from dpmine.questions.private_tree import CutRule, PrivateTree
+from dpmine.questions.sparse_histogram import SparseHistogram
+from dpmine.questions.value_grids import ValueGrid
+from dpmine.tables.private_table import PrivateTable
 
 COPIES = 1_000
-NOISE = "dpmine.kernel.noise.ExactNoise"
-COUNT = "dpmine.queries.Count"
-HISTOGRAM = "dpmine.queries.Histogram"
-SPARSE = ("dpmine.queries.SparseHistogram", "dpmine.kernel.sparse.sparse_counts")
-CELL = "dpmine.queries.Cell"
-ATTRIBUTE = "dpmine.expressions.AttributeKey"
+NOISE = "dpmine.kernel.samplers.laplace.ExactNoise"
+HISTOGRAM = "dpmine.questions.histogram.Histogram"
+SPARSE = ("dpmine.questions.sparse_histogram.SparseHistogram", "dpmine.kernel.samplers.sparse.sparse_counts")
+CELL = "dpmine.language.views.Cell"
+ATTRIBUTE = "dpmine.language.keys.AttributeKey"
 LETTERS = Nominal("letter", ("a", "b"), "a")
 FEW_EDGES = (-1, 1, 2, 4)  # where an outcome has several numbers: many outcomes make it hard to choose an event
 
@@ -92,11 +89,11 @@ def _count(
     )
 
     def ask(private: PrivateTable) -> list[Outcome]:
-        return list(buckets.of([count for (count,) in answers(private, Count(), epsilon)]))
+        return list(buckets.of([count for (count,) in answers(private, Histogram(()), epsilon)]))
 
     return AuditPair(
         name,
-        (COUNT, CELL, ATTRIBUTE, NOISE if noise == "exact" else "dpmine.kernel.opendp_noise.OpenDPNoise"),
+        (HISTOGRAM, CELL, ATTRIBUTE, NOISE if noise == "exact" else "dpmine.kernel.samplers.opendp.OpenDPNoise"),
         f"A count moves by its whole sensitivity with every row: {group}.",
         epsilon,
         copied_schema(COPIES, LETTERS),
@@ -211,7 +208,7 @@ def _keys() -> AuditPair:
 
     return AuditPair(
         "histogram-by-derived-keys",
-        (HISTOGRAM, "dpmine.expressions.Bins", "dpmine.expressions.Groups", "dpmine.expressions.Test"),
+        (HISTOGRAM, "dpmine.language.keys.Bins", "dpmine.language.keys.Groups", "dpmine.language.keys.Test"),
         "A row has one label under every key, so exactly one combination gains one.",
         "1",
         copied_schema(200, LETTERS, Numeric("size", Decimal(0), Decimal(9), Decimal(1), Decimal(0))),
@@ -233,12 +230,12 @@ def _cells_with_different_epsilons() -> AuditPair:
     rules = Split(AttributeKey(COPY), (both,) * copies)
 
     def ask(private: PrivateTable) -> list[Outcome]:
-        numbers = np.array(answers(private, Count(), ["0.5", "1"] * copies, rules)).reshape(-1, 2)
+        numbers = np.array(answers(private, Histogram(()), ["0.5", "1"] * copies, rules)).reshape(-1, 2)
         return _tuples(buckets, numbers.tolist())
 
     return AuditPair(
         "cells-with-different-epsilons",
-        (COUNT, CELL, NOISE),
+        (HISTOGRAM, CELL, NOISE),
         "The row lies in the cell with the larger epsilon, which is what the partition costs.",
         "1",
         copied_schema(copies, LETTERS),
@@ -258,13 +255,13 @@ def _where() -> AuditPair:
     wide = buckets.law(0, 2.0), buckets.law(1, 2.0)
 
     def ask(private: PrivateTable) -> list[Outcome]:
-        others = answers(private.where(col("letter") == "a"), Count(), "0.5")
-        everyone = answers(private, Count(), "0.5")
+        others = answers(private.where(col("letter") == "a"), Histogram(()), "0.5")
+        everyone = answers(private, Histogram(()), "0.5")
         return _tuples(buckets, [(one, all_) for (one,), (all_,) in zip(others, everyone, strict=True)])
 
     return AuditPair(
         "where",
-        ("dpmine.queries.Where", COUNT, NOISE),
+        ("dpmine.language.views.Where", HISTOGRAM, NOISE),
         "The row is in the table and not in the view, so noise that two queries share cancels in their difference.",
         "1",
         copied_schema(COPIES, LETTERS),
@@ -280,13 +277,13 @@ def _composition() -> AuditPair:
     law = [buckets.law(exact, 2.0) for exact in (1, 2)]
 
     def ask(private: PrivateTable) -> list[Outcome]:
-        inside = answers(private.where(col("letter") == "b"), Count(), "0.5")
-        everyone = answers(private, Count(), "0.5")
+        inside = answers(private.where(col("letter") == "b"), Histogram(()), "0.5")
+        everyone = answers(private, Histogram(()), "0.5")
         return _tuples(buckets, [(one, all_) for (one,), (all_,) in zip(inside, everyone, strict=True)])
 
     return AuditPair(
         "composition",
-        ("dpmine.queries.Where", COUNT, NOISE),
+        ("dpmine.language.views.Where", HISTOGRAM, NOISE),
         "Both queries see the row, so their epsilons add up to the whole claim.",
         "1",
         copied_schema(COPIES, LETTERS),
@@ -303,13 +300,13 @@ def _partition() -> AuditPair:
 
     def ask(private: PrivateTable) -> list[Outcome]:
         views = private.partition("letter")
-        counts = [answers(view, Count(), 1) for view in views.values()]
+        counts = [answers(view, Histogram(()), 1) for view in views.values()]
         return _tuples(buckets, [(one, other) for (one,), (other,) in zip(*counts, strict=True)])
 
     law = [buckets.law(exact, 1.0) for exact in (0, 1, 2)]
     return AuditPair(
         "partition",
-        (CELL, COUNT, NOISE),
+        (CELL, HISTOGRAM, NOISE),
         "The views are disjoint: the row moves one of the two counts, and both cost epsilon once.",
         "1",
         copied_schema(COPIES, LETTERS),
@@ -337,7 +334,7 @@ def _parts() -> AuditPair:
 
     return AuditPair(
         "keyed-hash-parts",
-        ("dpmine.expressions.Part", CELL, HISTOGRAM, NOISE),
+        ("dpmine.language.keys.Part", CELL, HISTOGRAM, NOISE),
         "The row is inserted in front of rows of two kinds in turn: parts by row position would swap them all.",
         "1",
         copied_schema(COPIES, letters),
@@ -352,12 +349,12 @@ def _persons() -> AuditPair:
     buckets = Buckets(count_edges(1, 0.5, 3))
 
     def ask(private: PrivateTable) -> list[Outcome]:
-        return list(buckets.of([count for (count,) in answers(private, Count(), "0.5")]))
+        return list(buckets.of([count for (count,) in answers(private, Histogram(()), "0.5")]))
 
     extra = [{"letter": "b", "who": "new"}] * 5
     return AuditPair(
         "persons-with-several-rows",
-        (COUNT, NOISE, "dpmine.schema.Unit"),
+        (HISTOGRAM, NOISE, "dpmine.facts.facts.Unit"),
         "The new person owns five rows, of which three count: a query at 0.5 costs 1.5.",
         "1.5",
         copied_schema(500, LETTERS, unit=Unit("who", 3)),
@@ -384,7 +381,7 @@ def _models_as_keys() -> AuditPair:
     around = buckets.law(0, 1.0)
     return AuditPair(
         "models-as-keys",
-        ("dpmine.model_keys.Predicted", "dpmine.model_keys.ScoreBands", HISTOGRAM, NOISE),
+        ("dpmine.language.model_keys.Predicted", "dpmine.language.model_keys.ScoreBands", HISTOGRAM, NOISE),
         "A model gives a row one label and one band, so one combination gains one.",
         "1",
         copied_schema(500, LETTERS, ill, class_attribute="ill"),
@@ -405,8 +402,7 @@ def _moments(name: str, powers: tuple[int, ...], *, centred: bool, value: int) -
     moves = [(100 - middle) ** power for power in powers]
     epsilon = len(powers)
     scales = [
-        grid.sensitivity(power) * 10**9 / share
-        for power, share in zip(powers, shares(epsilon * 10**9, epsilon), strict=True)
+        grid.largest**power * 10**9 / share for power, share in zip(powers, shares(epsilon * 10**9, epsilon), strict=True)
     ]
     fine = len(powers) == 1
     edges = [_sum_edges(base, move, fine) for base, move in zip(exact, moves, strict=True)]
@@ -427,7 +423,7 @@ def _moments(name: str, powers: tuple[int, ...], *, centred: bool, value: int) -
     )
     return AuditPair(
         name,
-        ("dpmine.queries.Moments", NOISE),
+        ("dpmine.questions.moments.Moments", NOISE),
         "The new value lies at the bound that is farther from the middle"
         if value == 100
         else "The new value lies far outside the bounds, where only clamping keeps it from moving the sum by more",
@@ -455,7 +451,7 @@ def _small_grid() -> AuditPair:
 
     return AuditPair(
         "sum-on-a-small-grid",
-        ("dpmine.queries.Moments", NOISE),
+        ("dpmine.questions.moments.Moments", NOISE),
         "With values 0, 1 and 2 the sensitivity is 2, and one too few is half of it.",
         "1",
         copied_schema(250, Numeric("size", Decimal(0), Decimal(2), Decimal(1), Decimal(0))),
@@ -485,7 +481,7 @@ def _nearest_centres() -> AuditPair:
     around = buckets.law(0, 1.0)
     return AuditPair(
         "nearest-centres-as-keys",
-        ("dpmine.model_keys.Nearest", "dpmine.model_keys.NearestBands", HISTOGRAM, NOISE),
+        ("dpmine.language.model_keys.Nearest", "dpmine.language.model_keys.NearestBands", HISTOGRAM, NOISE),
         "A row has one nearest centre and one band of distance to it, so one combination gains one.",
         "1",
         copied_schema(500, _points("x", 5), _points("y", 5)),
@@ -516,7 +512,7 @@ def _offset_sums() -> AuditPair:
     chances = [laplace_between(own - exact, math.inf, float(radius)) for exact in (0, own)]
     return AuditPair(
         "offset-sums",
-        ("dpmine.queries.OffsetSums", NOISE),
+        ("dpmine.questions.offset_sums.OffsetSums", NOISE),
         "An extreme point (r, ..., r) in ten dimensions moves every sum, and all together by the radius, an L1 bound.",
         "1",
         copied_schema(50, *(_points(name, 2) for name in names)),
@@ -541,7 +537,7 @@ def _offset_of_an_outlier() -> AuditPair:
     other = narrow.law(0, 10.0)
     return AuditPair(
         "offset-sums-of-an-outlier",
-        ("dpmine.queries.OffsetSums", NOISE),
+        ("dpmine.questions.offset_sums.OffsetSums", NOISE),
         "The row lies far outside its cluster's radius along one axis, so one sum moves by all that clipping allows.",
         "1",
         copied_schema(50, _points("x", 10), _points("y", 10)),
@@ -573,7 +569,7 @@ def _private_tree() -> AuditPair:
 
     return AuditPair(
         "private-tree",
-        ("dpmine.queries.PrivateTree", "dpmine.kernel.private_tree.grow_private_tree", NOISE),
+        ("dpmine.questions.private_tree.PrivateTree", "dpmine.kernel.mechanisms.private_tree.grow_private_tree", NOISE),
         "On the row's path threshold and floor are a level's cost apart, where it moves both comparisons by all it can.",
         "1",
         copied_schema(50, _points("x", 16)),

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from dpmine.audit.bounds import Bound, lower_bound
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
 
 CHOOSING = 3  # one run in so many chooses the event
 FEWEST_RUNS = 30

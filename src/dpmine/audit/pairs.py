@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 from dpmine.audit.fit import Law
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.queries import LEAF, Question, Rules
-from dpmine.schema import Attribute, Nominal, Schema
-from dpmine.tables import Amounts, PrivateTable
+from dpmine.base.epsilon import Epsilon
+from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.schema import Schema
+from dpmine.language.columns import key_of
+from dpmine.language.queries import Question
+from dpmine.language.views import LEAF, Rules, Split
+from dpmine.tables.asking import Amounts, query_of
+from dpmine.tables.private_table import PrivateTable
 
 COPY = "copy"
 ROUNDS = 40  # of a full audit; a quick one has one
@@ -82,8 +85,7 @@ class AuditPair:
 
 
 def copies_of(schema: Schema) -> int:
-    found = [attribute for attribute in schema.attributes if attribute.name == COPY]
-    return found[0].size if found and isinstance(found[0], Nominal) else 1
+    return next((attribute.size for attribute in schema.singles if attribute.name == COPY), 1)
 
 
 def copied_schema(copies: int, *attributes: Attribute, **facts: Any) -> Schema:
@@ -111,21 +113,8 @@ def columns_of(schema: Schema, rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 def answers(private: PrivateTable, question: Question, epsilon: Amounts, rules: Rules | str = COPY) -> list[tuple[int, ...]]:
     """Any question asked of all cells at once, as the door allows; the table's own methods ask some of one view only."""
-    table = private.cells(rules) if rules != LEAF else private
-    reply = table._executor.answer(table._query(question, epsilon))
+    if isinstance(rules, str):
+        key = key_of(rules)
+        rules = Split(key, (LEAF,) * len(key.labels(private.schema)))
+    reply = private._executor.answer(query_of(private._view, rules, question, epsilon))
     return [numbers for numbers in reply.answer.numbers if numbers is not None]
-
-
-@cache
-def all_pairs() -> dict[str, AuditPair]:
-    """Every pair by its name."""
-    from dpmine.audit.algorithm_pairs import algorithm_pairs
-    from dpmine.audit.choice_pairs import choice_pairs
-    from dpmine.audit.noise_pairs import noise_pairs
-    from dpmine.audit.told_pairs import told_pairs
-
-    listed = (*noise_pairs(), *told_pairs(), *choice_pairs(), *algorithm_pairs())
-    found = {pair.name: pair for pair in listed}
-    if len(found) < len(listed):
-        raise RequestError("Two audit pairs share a name.")
-    return found

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpmine.audit.running import Audit
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
 
 CLAIMED, MEASURED, WRONG = "#17202A", "#56B4E9", "#D55E00"  # which people with any kind of colour vision can tell apart
 

@@ -9,7 +9,7 @@ import hashlib
 from pathlib import Path
 
 from dpmine.audit.sampling import Drawn
-from dpmine.line_files import LineFile
+from dpmine.base.line_files import LineFile
 
 
 def source_fingerprint() -> str:

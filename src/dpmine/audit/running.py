@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from dpmine.audit.bounds import Bound, lower_bound, merged
+from dpmine.audit.catalogue import all_pairs
 from dpmine.audit.fit import fit_failure
 from dpmine.audit.mutants import MUTANTS, Mutant
-from dpmine.audit.pairs import AuditPair, all_pairs
+from dpmine.audit.pairs import AuditPair
 from dpmine.audit.records import RoundFile, source_fingerprint
 from dpmine.audit.sampling import Drawn, Task, text_of, work
-from dpmine.errors import RequestError
-from dpmine.progress import Progress
-from dpmine.workers import worked
+from dpmine.base.errors import RequestError
+from dpmine.base.progress import Progress
+from dpmine.base.workers import worked
 
 WORKERS = 2  # more only when asked: others may need the machine
 TIGHT = 0.9  # of the claim, to be measured where a pair says that it can be

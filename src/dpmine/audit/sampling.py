@@ -13,14 +13,15 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from dpmine.audit.catalogue import all_pairs
 from dpmine.audit.mutants import mutant_named, no_bug
-from dpmine.audit.pairs import AuditPair, all_pairs, columns_of
-from dpmine.dataset import DataSet
-from dpmine.dataset import open as open_table
+from dpmine.audit.pairs import AuditPair, columns_of
+from dpmine.base.epsilon import LARGEST, UNITS
+from dpmine.base.errors import AnswerError, BudgetError
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.epsilon import LARGEST, UNITS
-from dpmine.errors import AnswerError, BudgetError
-from dpmine.frames import FrameSource
+from dpmine.facts.sources import FrameSource
+from dpmine.owner import DataSet
+from dpmine.owner import open as open_table
 
 CHOOSING = 3  # one run chooses the event for every so many that judge it
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.base.errors import RequestError
 from dpmine.baselines.greedy import (
     ROUNDING,
     SCORES,
@@ -27,10 +28,9 @@ from dpmine.baselines.greedy import (
     threshold_key,
     times_logarithm,
 )
-from dpmine.errors import RequestError
-from dpmine.expressions import AttributeKey
+from dpmine.language.keys import AttributeKey
+from dpmine.models.trees import Node
 from dpmine.postprocess.error_limits import expected_errors, upper_error
-from dpmine.tree_models import Node
 
 GAIN_RATIO = "gainratio"
 AS_GOOD = 1e-9  # a leaf that is worse than its subtree by less than so many errors is as good

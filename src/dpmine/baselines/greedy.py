@@ -15,13 +15,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes import Codes
-from dpmine.errors import RequestError
-from dpmine.expressions import Key
-from dpmine.model_keys import DEEPEST_TREE
-from dpmine.queries import Thresholds, one_versus_rest
-from dpmine.schema import ItemList, Nominal, Numeric, Schema, Single
-from dpmine.tree_models import Node, Trees, columns_of, encode_rows, labels_of, leaf, lookup
+from dpmine.base.errors import RequestError
+from dpmine.facts.encoding import Codes
+from dpmine.facts.kinds.kind import Single
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import Key
+from dpmine.language.model_keys import DEEPEST_TREE
+from dpmine.models.trees import Node, Trees, columns_of, encode_rows, labels_of, leaf, lookup
+from dpmine.questions.splits import Thresholds, one_versus_rest
 
 Counts = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -80,14 +83,13 @@ class Layout:
     """All attributes but the class, their codes side by side: code c of attribute a stands at place starts[a] + c."""
 
     schema: Schema
-    attributes: tuple[Single, ...]
+    attributes: tuple[Nominal | Numeric, ...]
 
     @classmethod
     def of(cls, schema: Schema) -> Layout:
         """Attributes in the order of the schema. Lists are left out: no tree here splits by them."""
         target = schema.require_class()
-        singles = tuple(a for a in schema.attributes if a.name != target and not isinstance(a, ItemList))
-        return cls(schema, singles)
+        return cls(schema, tuple(a for a in schema.attributes if isinstance(a, Nominal | Numeric) and a.name != target))
 
     @cached_property
     def starts(self) -> Places:
@@ -101,7 +103,7 @@ class Layout:
     @cached_property
     def numeric(self) -> tuple[int, ...]:
         """The numbers of the numeric attributes."""
-        return tuple(number for number, attribute in enumerate(self.attributes) if isinstance(attribute, Numeric))
+        return tuple(number for number, attribute in enumerate(self.attributes) if attribute.ordered)
 
     @cached_property
     def classes(self) -> int:
@@ -466,7 +468,7 @@ class _TwoWay(Chooser):
 
     def _key(self, number: int, within: int) -> Key:
         attribute = self.layout.attributes[number]
-        if isinstance(attribute, Numeric):
+        if attribute.ordered:
             return threshold_key(self.layout, number, within + 1)
         return one_versus_rest(self.layout.schema, attribute.name).candidate(self.layout.schema, within)
 
@@ -475,10 +477,10 @@ def _left_sides(schema: Schema, attribute: Single) -> list[list[tuple[int, int]]
     """For each candidate, in the order of its family, the codes of its left side as ranges."""
     if attribute.size < 2:
         return []
-    if isinstance(attribute, Nominal):
-        subsets = one_versus_rest(schema, attribute.name).subsets
-        return [_as_ranges(sorted(attribute.code(member) for member in members)) for members in subsets]
-    return [[(0, cut)] for cut in range(1, attribute.size)]
+    if attribute.ordered:
+        return [[(0, cut)] for cut in range(1, attribute.size)]
+    subsets = one_versus_rest(schema, attribute.name).subsets
+    return [_as_ranges(sorted(attribute.codes_of(member)[0] for member in members)) for members in subsets]
 
 
 def _as_ranges(codes: list[int]) -> list[tuple[int, int]]:

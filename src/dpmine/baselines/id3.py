@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpmine.base.errors import RequestError
 from dpmine.baselines.greedy import SCORES, Chooser, Counts, Layout, NodeCounts, ReferenceTree, Scores, first_best
-from dpmine.errors import RequestError
-from dpmine.expressions import AttributeKey, Key
-from dpmine.schema import Numeric
+from dpmine.language.keys import AttributeKey, Key
 
 
 class ID3(ReferenceTree):
@@ -30,7 +29,7 @@ class ID3(ReferenceTree):
 
     def _chooser(self, layout: Layout) -> Chooser:
         for attribute in layout.attributes:
-            if isinstance(attribute, Numeric):
+            if attribute.ordered:
                 raise RequestError(
                     f"ID3 splits by categories, and {attribute.name!r} is numeric. Discretise it: describe it in the schema "
                     "as a nominal attribute with a category for each bin. C45 finds thresholds by itself."

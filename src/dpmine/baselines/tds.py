@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.base.errors import RequestError
 from dpmine.baselines.greedy import (
     ROUNDING,
     Counts,
@@ -25,11 +26,15 @@ from dpmine.baselines.greedy import (
     largest_class,
     minus_entropy,
 )
-from dpmine.codes import Codes, smallest_type
-from dpmine.cuts import Cut, NominalCut, NumericCut, children_of, taxonomy_of
-from dpmine.errors import RequestError
-from dpmine.schema import MOST_ROWS, Nominal, Numeric, Schema, Single, TaxonomyNode
-from dpmine.tree_models import encode_rows, labels_of
+from dpmine.facts.encoding import Codes, smallest_type
+from dpmine.facts.facts import MOST_ROWS
+from dpmine.facts.kinds.kind import Single
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.schema import Schema
+from dpmine.models.cuts import Cut, NominalCut, NumericCut, children_of, taxonomy_of
+from dpmine.models.trees import encode_rows, labels_of
 
 NO_GROUP = MOST_ROWS + 1  # where there is no group, the smallest one is larger than any
 
@@ -202,7 +207,6 @@ class LinkTree:
         cells = np.bincount(column * classes + self._classes[rows], minlength=attribute.size * classes)
         counts = cells.reshape(attribute.size, classes)
         if node is not None:
-            assert isinstance(attribute, Nominal)
             children = children_of(node)
             parts = tuple(_codes_under(child, attribute) for child in children) if len(children) > 1 else ()
         elif len(codes) > 1:
@@ -233,11 +237,11 @@ class LinkTree:
 
 def _root_of(attribute: Single) -> TaxonomyNode | None:
     """The top of an attribute's taxonomy; None where it is an interval."""
-    return None if isinstance(attribute, Numeric) else taxonomy_of(attribute)
+    return None if attribute.ordered else taxonomy_of(attribute)
 
 
-def _codes_under(node: TaxonomyNode, attribute: Nominal) -> Places:
-    return np.array([attribute.code(category) for category in node.leaves()], dtype=np.intp)
+def _codes_under(node: TaxonomyNode, attribute: Single) -> Places:
+    return np.array([attribute.codes_of(category)[0] for category in node.leaves()], dtype=np.intp)
 
 
 def _most_children(attribute: Single) -> int:
@@ -246,7 +250,7 @@ def _most_children(attribute: Single) -> int:
     return 2 if root is None else max(1, *(len(children_of(node)) for node in root.nodes()))
 
 
-def _cut_of(attribute: Single, values: list[LinkedValue]) -> Cut:
+def _cut_of(attribute: Nominal | Numeric, values: list[LinkedValue]) -> Cut:
     """What is left of values once the rows behind them are forgotten."""
     if isinstance(attribute, Numeric):
         return NumericCut(attribute, tuple(int(value.codes[0]) for value in values), (None,) * len(values))

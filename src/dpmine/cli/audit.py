@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dpmine.base.errors import RequestError
 from dpmine.cli.shared import AsJson, escaped, one_sentence_errors, out, print_json
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ def audit(
 
     Example: dpmine audit --quick --only histogram
     """
-    from dpmine.errors import RequestError
-
     with one_sentence_errors():
         if quick and full:
             raise RequestError("Choose --quick or --full, not both.")
@@ -147,8 +146,8 @@ def _show_verdict(done: Audit) -> None:
 def _show_list(as_json: bool) -> None:
     from rich.table import Table
 
+    from dpmine.audit.catalogue import all_pairs
     from dpmine.audit.mutants import MUTANTS
-    from dpmine.audit.pairs import all_pairs
 
     pairs = list(all_pairs().values())
     if as_json:

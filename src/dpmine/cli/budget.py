@@ -8,6 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import DataError, RequestError
+from dpmine.base.wire_values import to_json
+from dpmine.budget.renewal import Renewal
 from dpmine.cli.shared import (
     AsJson,
     Data,
@@ -22,6 +26,10 @@ from dpmine.cli.shared import (
     print_json,
     warn,
 )
+from dpmine.facts.schema import Schema
+from dpmine.owner import open_ledger
+from dpmine.owner.ledgers import above_cap
+from dpmine.owner.statements import statement_of
 
 app = typer.Typer(help="Set up, grant, revoke and look up budgets (for owners).", no_args_is_help=True)
 Who = Annotated[str, typer.Argument(help="The analyst's name.", metavar="NAME")]
@@ -29,9 +37,6 @@ Who = Annotated[str, typer.Argument(help="The analyst's name.", metavar="NAME")]
 
 def _ledger(file: Any, schema_file: Any, ledger: Any) -> tuple[Any, Any]:
     """The existing ledger of a data set, and its schema."""
-    from dpmine.dataset import open_ledger
-    from dpmine.schema import Schema
-
     schema = Schema.load(schema_file)
     return open_ledger(schema, ledger_path(file, schema, ledger), witness=named_witness(), create=False), schema
 
@@ -54,12 +59,6 @@ def init(
 
     Example: dpmine budget init patients.parquet --schema patients.toml --cap 4
     """
-    from dpmine.dataset import open_ledger
-    from dpmine.epsilon import Epsilon
-    from dpmine.errors import DataError, RequestError
-    from dpmine.renewal import Renewal
-    from dpmine.schema import Schema
-
     with one_sentence_errors():
         facts = Schema.load(schema)
         if not file.exists():
@@ -97,9 +96,6 @@ def grant(
 
     Example: dpmine budget grant patients.parquet alice --schema patients.toml --epsilon 1
     """
-    from dpmine.dataset import above_cap
-    from dpmine.epsilon import Epsilon
-
     with one_sentence_errors():
         amount = Epsilon.parse(epsilon)
         book, _ = _ledger(file, schema, ledger)
@@ -137,9 +133,6 @@ def show(file: Data, schema: SchemaFile, ledger: LedgerFile = None, as_json: AsJ
     Example: dpmine budget show patients.parquet --schema patients.toml
     """
     from rich.table import Table
-
-    from dpmine.dataset import statement_of
-    from dpmine.values import to_json
 
     with one_sentence_errors():
         book, facts = _ledger(file, schema, ledger)
@@ -184,9 +177,6 @@ def statement(
 
     Example: dpmine budget statement patients.parquet --schema patients.toml
     """
-    from dpmine.dataset import statement_of
-    from dpmine.values import to_json
-
     with one_sentence_errors():
         book, facts = _ledger(file, schema, ledger)
         with closing(book):

@@ -52,7 +52,7 @@ def _ask(private: dm.PrivateTable) -> dict[str, Any]:
         story["left"].append((name, private.remaining()))
 
     adults = private.where(dm.col("age") >= 40)
-    story["preview"] = adults.histogram("ward", epsilon=0.1, dry_run=True)
+    story["preview"] = adults.preview.histogram("ward", epsilon=0.1)
     ask("count", private.count(epsilon=0.05))
     ask("wards", adults.histogram("ward", epsilon=0.1))
     ask("again", adults.histogram("ward", epsilon=0.1))
@@ -61,7 +61,7 @@ def _ask(private: dm.PrivateTable) -> dict[str, Any]:
     attributes = ["blood_pressure", "weight", "temperature", "cough", "age", "ward"]
     ask("root", private.choose(attributes, score="gini", epsilon=0.1))
     cells = private.cells(story["root"].key)
-    ask("children", cells.choose_cells(attributes, score="gini", epsilon=0.1))
+    ask("children", cells.choose(attributes, score="gini", epsilon=0.1))
     return story
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+import dpmine
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.base.progress import Progress
+from dpmine.base.wire_values import to_text
 from dpmine.cli.shared import AsJson, err, escaped, one_sentence_errors, out, print_json, refuse_taken
-
-if TYPE_CHECKING:
-    from dpmine.design.candidates import Candidate
-    from dpmine.design.setting import Setting
-    from dpmine.design.workbench import Curve, Look
+from dpmine.design.candidates import Candidate
+from dpmine.design.finite_mechanisms import FiniteMechanism
+from dpmine.design.priors import Prior
+from dpmine.design.setting import Setting
+from dpmine.design.workbench import QUICK_POINTS, Curve, Look, keeps_exactly, look_at
 
 FEWEST_WHOLE, MOST_WHOLE = 3, 201  # points of a grid of whole numbers
 ABOUT = 200  # steps of any other grid, or a few less if the sensitivity then is a whole number of steps
@@ -73,10 +79,6 @@ def design(
 
     Example: dpmine design --range -10 10 --sensitivity 10 --epsilon 1 --prior normal:0:3 --loss absolute
     """
-    from dpmine.design.priors import Prior
-    from dpmine.design.workbench import QUICK_POINTS, look_at
-    from dpmine.progress import Progress
-
     with one_sentence_errors():
         _check_output(output)
         setting = _setting(ends, sensitivity, epsilon, step)
@@ -98,18 +100,12 @@ def design(
 
 
 def _check_output(output: Path | None) -> None:
-    from dpmine.errors import RequestError
-
     if output is not None and output.suffix.lower() not in ENDINGS:
         raise RequestError(f"--out must end in {' or '.join(ENDINGS)}. Got {str(output)!r} instead.")
     refuse_taken(output)
 
 
 def _setting(ends: tuple[str, str], sensitivity: str, epsilon: str, step: str | None) -> Setting:
-    from dpmine.design.setting import Setting
-    from dpmine.epsilon import Epsilon
-    from dpmine.errors import RequestError
-
     low, high = (_number(end, "--range") for end in ends)
     if low >= high:
         raise RequestError(f"--range needs the lower end first. Got {low} {high}.")
@@ -123,8 +119,6 @@ def _setting(ends: tuple[str, str], sensitivity: str, epsilon: str, step: str | 
 
 
 def _number(text: str, option: str) -> Fraction:
-    from dpmine.errors import RequestError
-
     if not _NUMBER.fullmatch(text):
         raise RequestError(f"{option} needs plain numbers such as -10, 0.5 or 1/3. Got {text!r:.60} instead.")
     return Fraction(text)
@@ -144,7 +138,6 @@ def default_step(low: Fraction, high: Fraction, sensitivity: Fraction) -> Fracti
 
 
 def _draw(look: Look, output: Path) -> None:
-    import dpmine
     from dpmine.report.mechanism_page import mechanism_page, mechanism_svg
 
     is_page = output.suffix.lower() == ".html"
@@ -155,7 +148,6 @@ def _draw(look: Look, output: Path) -> None:
 def _show(look: Look, output: Path | None) -> None:
     from rich.table import Table
 
-    from dpmine.design.workbench import QUICK_POINTS
     from dpmine.report.mechanism_page import verdict
 
     setting = look.setting
@@ -191,11 +183,6 @@ def _show(look: Look, output: Path | None) -> None:
 
 
 def _form(look: Look, output: Path | None) -> dict[str, Any]:
-    import json
-
-    from dpmine.finite import FiniteMechanism
-    from dpmine.values import to_text
-
     setting, chosen = look.setting, look.chosen.candidate
     assert isinstance(chosen.mechanism, FiniteMechanism)
     form: dict[str, Any] = {
@@ -219,7 +206,6 @@ def _form(look: Look, output: Path | None) -> dict[str, Any]:
 
 
 def _candidate_form(candidate: Candidate, look: Look) -> dict[str, Any]:
-    from dpmine.design.workbench import keeps_exactly
     from dpmine.report.mechanism_page import measured_epsilon
 
     form = {

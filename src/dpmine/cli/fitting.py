@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from dpmine.base.epsilon import Epsilon
+from dpmine.budget.plans import BudgetPlan
 from dpmine.cli.shared import escaped, open_data, out, print_json
-
-if TYPE_CHECKING:
-    from dpmine.epsilon import Epsilon
-    from dpmine.mining.budget_plans import BudgetPlan
-    from dpmine.mining.models import Model
+from dpmine.mining.model_estimator import ModelEstimator
 
 ModelOut = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model (JSON).", metavar="JSON")]
 
@@ -32,7 +30,7 @@ class Rows:
     engine: str
 
 
-def fit_and_save(model: Model, rows: Rows, output: Path) -> Epsilon:
+def fit_and_save(model: ModelEstimator[Any], rows: Rows, output: Path) -> Epsilon:
     """Fit and write the model; returns what remains."""
     with closing(open_data(rows.file, rows.schema, rows.ledger, rows.version, rows.engine)) as data:
         private = data.private(rows.analyst)
@@ -43,7 +41,7 @@ def fit_and_save(model: Model, rows: Rows, output: Path) -> Epsilon:
 
 
 def tell(
-    model: Model,
+    model: ModelEstimator[Any],
     plan: BudgetPlan,
     remaining: Epsilon,
     output: Path,
@@ -72,7 +70,7 @@ def tell(
     out.print(f"Saved to {escaped(str(output))}. Next: {escaped(after)}")
 
 
-def show_plan(model: Model, schema: Path, rows: int | None, as_json: bool) -> None:
+def show_plan(model: ModelEstimator[Any], schema: Path, rows: int | None, as_json: bool) -> None:
     plan = model.plan(schema, rows=rows)
     if as_json:
         print_json(plan.to_dict())

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpmine.base.errors import RequestError
 from dpmine.cli.reproduce import Folder, Quick, Workers
 from dpmine.cli.shared import AsJson, escaped, one_sentence_errors, out, print_json
 
 if TYPE_CHECKING:
+    from dpmine.reproduce.experiments import Outcome
     from dpmine.reproduce.frontier import Standing
-    from dpmine.reproduce.harness import Outcome
 
 app = typer.Typer(help="Accuracy against epsilon and rows: which algorithm to take.", no_args_is_help=True)
 
@@ -65,8 +66,6 @@ def tree(
 
 
 def _numbers(text: str, kind: type[int] | type[float]) -> list[Any]:
-    from dpmine.errors import RequestError
-
     try:
         return [kind(part) for part in text.split(",") if part.strip()]
     except ValueError:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from dpmine.base.errors import RequestError
 from dpmine.cli.fitting import ModelOut, Rows, fit_and_save, show_plan, tell
 from dpmine.cli.shared import (
     Analyst,
@@ -20,9 +22,10 @@ from dpmine.cli.shared import (
     one_sentence_errors,
     refuse_taken,
 )
-
-if TYPE_CHECKING:
-    from dpmine.mining.clustering.estimator import ClusterEstimator
+from dpmine.facts.schema import Schema
+from dpmine.mining.clustering.estimator import ClusterEstimator
+from dpmine.mining.clustering.mapping import drawn_places
+from dpmine.mining.loading import ALGORITHMS as MODELS
 
 ALGORITHMS = {"kmeans": "KMeans", "dplloyd": "DPLloyd"}
 PICTURES = (".svg", ".png", ".pdf")
@@ -74,8 +77,6 @@ def mine_kmeans(
     Example: dpmine mine kmeans patients.parquet --schema patients.toml --epsilon 0.5 --clusters 3 --out clusters.json
     """
     with one_sentence_errors():
-        from dpmine.schema import Schema
-
         model = _estimator(algorithm, epsilon, clusters, attributes, scaling, method, iterations)
         facts = Schema.load(schema)
         plan = model.plan(facts)
@@ -132,12 +133,9 @@ def _estimator(
     method: str | None,
     iterations: str | None,
 ) -> ClusterEstimator:
-    from dpmine.errors import RequestError
-    from dpmine.mining.saving import algorithms
-
     if algorithm not in ALGORITHMS:
         raise RequestError(f"--algorithm must be one of {', '.join(ALGORITHMS)}. Got {algorithm!r} instead.")
-    chosen: Any = algorithms()[ALGORITHMS[algorithm]]
+    chosen: Any = MODELS[ALGORITHMS[algorithm]]
     wanted: dict[str, Any] = {"scaling": scaling, "method": method, "iterations": _number(iterations)}
     given = {name: setting for name, setting in wanted.items() if setting is not None}
     for name in given:
@@ -156,11 +154,6 @@ def _number(text: str | None) -> Any:
 
 def _check_picture(plot: Path | None, model: ClusterEstimator, facts: Any) -> None:
     """A picture that cannot be drawn is refused before anything is spent."""
-    from importlib.util import find_spec
-
-    from dpmine.errors import RequestError
-    from dpmine.mining.clustering.mapping import drawn_places
-
     if plot is None:
         return
     if plot.suffix.lower() not in PICTURES:

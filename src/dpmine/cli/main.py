@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -35,8 +36,6 @@ app.command(name="audit")(audit.audit)
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
         typer.echo(f"dpmine {version('dpmine')}")
         raise typer.Exit
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+from dpmine.base.errors import RequestError
 from dpmine.cli.fitting import ModelOut, Rows, fit_and_save, show_plan, tell
 from dpmine.cli.shared import (
     Analyst,
@@ -20,10 +22,11 @@ from dpmine.cli.shared import (
     one_sentence_errors,
     refuse_taken,
 )
-
-if TYPE_CHECKING:
-    from dpmine.mining.trees.estimator import TreeEstimator
-    from dpmine.schema import Schema
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import reading, require_columns
+from dpmine.mining.loading import ALGORITHMS
+from dpmine.mining.trees.estimator import TreeEstimator
+from dpmine.models.trees import encode_rows
 
 app = typer.Typer(help="Learn a private model from a table; fitting is charged.", no_args_is_help=True)
 plan_app = typer.Typer(help="What fitting a model would spend, step by step; spends nothing.", no_args_is_help=True)
@@ -100,12 +103,9 @@ def forest(
 def _estimator(
     known: dict[str, str], algorithm: str, epsilon: str, max_depth: int | None, score: str | None, trees: int | None = None
 ) -> TreeEstimator:
-    from dpmine.errors import RequestError
-    from dpmine.mining.saving import algorithms
-
     if algorithm not in known:
         raise RequestError(f"--algorithm must be one of {', '.join(known)}. Got {algorithm!r} instead.")
-    chosen: type[TreeEstimator] = algorithms()[known[algorithm]]  # type: ignore[assignment]
+    chosen: type[TreeEstimator] = ALGORITHMS[known[algorithm]]  # type: ignore[assignment]
     wanted = {"max_depth": max_depth, "criterion": score, "trees": trees}
     given: dict[str, Any] = {name: setting for name, setting in wanted.items() if setting is not None}
     given["epsilon"] = epsilon
@@ -116,8 +116,6 @@ def _estimator(
 
 def _mine(model: TreeEstimator, rows: Rows, output: Path, test: Path | None, as_json: bool) -> None:
     """Refuse what can be refused, then fit, save and show."""
-    from dpmine.schema import Schema
-
     facts = Schema.load(rows.schema)
     plan = model.plan(facts)
     refuse_taken(output)
@@ -139,15 +137,9 @@ def _mine(model: TreeEstimator, rows: Rows, output: Path, test: Path | None, as_
 
 def true_labels(table: Path, schema: Schema) -> Any:
     """The class labels of a public table that has all columns of the schema, by the schema's rules."""
-    import numpy as np
-
-    from dpmine.frames import reading, require_columns
-    from dpmine.schema import ItemList
-    from dpmine.tree_models import encode_rows
-
     target = schema.require_class()
     with reading(table) as source:
-        require_columns(source, [a.name for a in schema.attributes if not isinstance(a, ItemList)])
+        require_columns(source, [a.name for a in schema.singles])
     rows, _ = encode_rows(table, schema, [target])
     return np.array(schema.class_labels, dtype=object)[rows[target]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from dpmine.base.errors import DataError, RequestError
 from dpmine.cli.shared import AsJson, Data, escaped, one_sentence_errors, out, print_json, refuse_taken
+from dpmine.mining.loading import load
 
 ModelFile = Annotated[Path, typer.Argument(help="A model written by dpmine mine.", metavar="MODEL")]
 Settings = dict[str, str | int]
@@ -28,9 +31,6 @@ def show(
 
     Example: dpmine show tree.json --svg tree.svg
     """
-    from dpmine.errors import RequestError
-    from dpmine.mining.saving import load
-
     with one_sentence_errors():
         loaded = load(model)
         wanted = {"tree": tree, "max_depth": max_depth, "x": x, "y": y}
@@ -70,11 +70,6 @@ def predict(
 
     Example: dpmine predict tree.json new.csv --out predicted.csv
     """
-    import csv
-
-    from dpmine.errors import DataError
-    from dpmine.mining.saving import load
-
     with one_sentence_errors():
         loaded = load(model)
         if not file.exists():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from dpmine.base.errors import RequestError
+from dpmine.base.wire_values import to_json
 from dpmine.cli.shared import (
     Analyst,
     AsJson,
@@ -24,16 +27,18 @@ from dpmine.cli.shared import (
     print_json,
     refuse_taken,
 )
+from dpmine.design.priors import prior
+from dpmine.language.parsing import parse_key
 
 app = typer.Typer(help="Ask private questions; each one is charged.", no_args_is_help=True)
 Condition = Annotated[
     str | None, typer.Option("--where", help=r'Only rows like this: "age >= 40 and ward in \[north, south]".')
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say cost and expected error; spend nothing.")]
-Mechanism = Annotated[
+DesignedNoise = Annotated[
     str | None,
     typer.Option(
-        "--mechanism",
+        "--design",
         help="Design the noise: auto, geometric, staircase, optimal, risk-averse, heuristic or randomised-response.",
         metavar="NAME",
     ),
@@ -52,8 +57,6 @@ def _table(data: Any, analyst: str, where: str | None) -> Any:
 
 
 def _show_preview(preview: Any, as_json: bool) -> None:
-    from dpmine.values import to_json
-
     if as_json:
         print_json(to_json(preview))
     else:
@@ -69,13 +72,11 @@ def _receipt(receipt: Any, remaining: Any) -> dict[str, Any]:
     }
 
 
-def _designed(mechanism: str | None, known: str | None, low: str | None, high: str | None, loss: str | None) -> Any:
+def _designed(design: str | None, known: str | None, low: str | None, high: str | None, loss: str | None) -> Any:
     """How the noise is to be designed; None where nothing was said of it."""
-    from dpmine.design.priors import prior
-
-    if (mechanism, known, low, high, loss) == (None,) * 5:
+    if (design, known, low, high, loss) == (None,) * 5:
         return None
-    return prior(known or "flat", low=low, high=high, loss=loss or "absolute", by=mechanism or "auto")
+    return prior(known or "flat", low=low, high=high, loss=loss or "absolute", by=design or "auto")
 
 
 def _show_designed(answer: Any, remaining: Any, as_json: bool) -> None:
@@ -103,7 +104,7 @@ def count(
     schema: SchemaFile,
     epsilon: Budget,
     where: Condition = None,
-    mechanism: Mechanism = None,
+    design: DesignedNoise = None,
     known: Known = None,
     low: Low = None,
     high: High = None,
@@ -121,11 +122,11 @@ def count(
     """
     with one_sentence_errors(), closing(open_data(file, schema, ledger, version, engine)) as data:
         private = _table(data, analyst, where)
-        noise = _designed(mechanism, known, low, high, loss)
+        noise = _designed(design, known, low, high, loss)
         if dry_run:
-            _show_preview(private.count(epsilon=epsilon, mechanism=noise, dry_run=True), as_json)
+            _show_preview(private.preview.count(epsilon=epsilon, design=noise), as_json)
             return
-        answer = private.count(epsilon=epsilon, mechanism=noise)
+        answer = private.count(epsilon=epsilon, design=noise)
         if noise is not None:
             _show_designed(answer, private.remaining(), as_json)
             return
@@ -156,14 +157,12 @@ def histogram(
 
     Example: dpmine query histogram patients.parquet --schema patients.toml --by ward --by age:18:65 --epsilon 0.1
     """
-    from dpmine.expression_text import parse_key
-
     with one_sentence_errors(), closing(open_data(file, schema, ledger, version, engine)) as data:
         private = _table(data, analyst, where)
         keys = [parse_key(text) for text in by]
         refuse_taken(output)
         if dry_run:
-            _show_preview(private.histogram(*keys, epsilon=epsilon, dry_run=True), as_json)
+            _show_preview(private.preview.histogram(*keys, epsilon=epsilon), as_json)
             return
         answer = private.histogram(*keys, epsilon=epsilon)
         if output is not None:
@@ -194,16 +193,10 @@ def _print_histogram(answer: Any) -> None:
         bar = "█" * round(30 * max(counted, 0) / largest)
         table.add_row(*map(escaped, labels), str(counted), f"[cyan]{bar}[/]")
     out.print(table)
-    from dpmine.intervals import noise_half_width
-
-    out.print(f"Each count is within {noise_half_width(answer.scale, 0.95)} of the truth in 95 % of the cases.")
+    out.print(f"Each count is within {answer.law.half_width(0.95)} of the truth in 95 % of the cases.")
 
 
 def _write_csv(answer: Any, path: Path) -> None:
-    import csv
-
-    from dpmine.errors import RequestError
-
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -234,9 +227,6 @@ def choose(
 
     Example: dpmine query choose patients.parquet --schema patients.toml --among age --among ward --score gini --epsilon 0.1
     """
-    from dpmine.errors import RequestError
-    from dpmine.expression_text import parse_key
-
     with one_sentence_errors(), closing(open_data(file, schema, ledger, version, engine)) as data:
         private = _table(data, analyst, where)
         if score == "count" and len(among) > 1:
@@ -245,7 +235,7 @@ def choose(
             parse_key(among[0]) if score == "count" else [parse_key(text) if ":" in text else text for text in among]
         )
         if dry_run:
-            _show_preview(private.choose(candidates, score=score, epsilon=epsilon, dry_run=True), as_json)
+            _show_preview(private.preview.choose(candidates, score=score, epsilon=epsilon), as_json)
             return
         chosen = private.choose(candidates, score=score, epsilon=epsilon)
         if as_json:
@@ -277,12 +267,11 @@ def _ask_number(
     """Ask for one number of a column and show it with its interval."""
     with one_sentence_errors(), closing(open_data(file, schema, ledger, version, engine)) as data:
         private = _table(data, analyst, where)
-        method = getattr(private, what)
         if dry_run:
-            _show_preview(method(column, **more, epsilon=epsilon, dry_run=True), as_json)
+            _show_preview(getattr(private.preview, what)(column, **more, epsilon=epsilon), as_json)
             return
-        answer = method(column, **more, epsilon=epsilon)
-        if more.get("mechanism") is not None:
+        answer = getattr(private, what)(column, **more, epsilon=epsilon)
+        if more.get("design") is not None:
             _show_designed(answer, private.remaining(), as_json)
         elif as_json:
             names = ("value", "low", "high", "confidence", "note", "rows_away")
@@ -301,7 +290,7 @@ def _number_command(what: str, summary: str) -> None:
         column: Column,
         epsilon: Budget,
         where: Condition = None,
-        mechanism: Mechanism = None,
+        design: DesignedNoise = None,
         known: Known = None,
         low: Low = None,
         high: High = None,
@@ -314,12 +303,12 @@ def _number_command(what: str, summary: str) -> None:
         as_json: AsJson = False,
     ) -> None:
         with one_sentence_errors():
-            noise = _designed(mechanism, known, low, high, loss)
-        more = {} if noise is None else {"mechanism": noise}
+            noise = _designed(design, known, low, high, loss)
+        more = {} if noise is None else {"design": noise}
         _ask_number(what, file, schema, column, epsilon, where, analyst, ledger, version, engine, dry_run, as_json, **more)
 
     example = f"dpmine query {what} patients.parquet --schema patients.toml --column age --epsilon 0.1"
-    known_before = f"{example} --prior normal:50:10" if what in ("mean", "median", "max") else f"{example} --mechanism auto"
+    known_before = f"{example} --prior normal:50:10" if what in ("mean", "median", "max") else f"{example} --design auto"
     command.__doc__ = f"{summary}, clamped to its public bounds, with noise.\n\nExample: {example}\n\nOr: {known_before}"
     app.command(name=what)(command)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields
@@ -11,6 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.budget.plans import BudgetPlan
+from dpmine.budget.rows import per_row
+from dpmine.cli.release_files import ReleaseFiles, check_table, write_table, write_text
 from dpmine.cli.shared import (
     Analyst,
     AsJson,
@@ -29,15 +35,16 @@ from dpmine.cli.shared import (
     out,
     print_json,
 )
+from dpmine.facts.schema import Schema
+from dpmine.owner.head_files import FileWitness
+from dpmine.owner.witnesses import witness_of
+from dpmine.release.estimator import ReleaseEstimator
+from dpmine.release.generaliser import Generaliser
+from dpmine.report.words import and_more, many
+from dpmine.tables.private_table import PrivateTable
 
 if TYPE_CHECKING:
-    from dpmine.cli.release_files import ReleaseFiles
-    from dpmine.epsilon import Epsilon
-    from dpmine.mining.budget_plans import BudgetPlan
-    from dpmine.release.estimator import ReleaseEstimator
     from dpmine.report.release_page import PaidCheck
-    from dpmine.schema import Schema
-    from dpmine.tables import PrivateTable
 
 app = typer.Typer(help="Release a table that anyone may mine; it is charged once.", no_args_is_help=True)
 
@@ -103,8 +110,6 @@ class _Order:
     @property
     def cost(self) -> Epsilon:
         """All that will be spent at most."""
-        from dpmine.epsilon import Epsilon
-
         return Epsilon(sum(plan.cost.units for plan in self.plans))
 
 
@@ -133,11 +138,7 @@ def _add_algorithm(name: str, module: str, estimator: str, summary: str) -> None
         engine: EngineName = "memory",
         as_json: AsJson = False,
     ) -> None:
-        from dpmine.cli.release_files import ReleaseFiles
-        from dpmine.epsilon import Epsilon
-        from dpmine.errors import RequestError
         from dpmine.release.paid_check import plan_check
-        from dpmine.schema import Schema
 
         with one_sentence_errors():
             facts = Schema.load(schema)
@@ -188,9 +189,6 @@ def generalise(
 
     Example: dpmine release generalise public.csv.json test.csv --out test-general.csv
     """
-    from dpmine.cli.release_files import check_table, write_table
-    from dpmine.release.generaliser import Generaliser
-
     with one_sentence_errors():
         generaliser = Generaliser.load(sheet)
         check_table(output, generaliser.schema, [sheet, file], force=force)
@@ -205,8 +203,6 @@ def generalise(
 
 def _ledger_files(ledger: Path) -> list[Path]:
     """The ledger, what SQLite and the anchor keep beside it, and the file of its witness."""
-    from dpmine.kernel.witness import FileWitness, witness_of
-
     witness = witness_of(named_witness())
     elsewhere = [witness.path] if isinstance(witness, FileWitness) else []
     return [*(ledger.with_name(ledger.name + ending) for ending in ("", ".anchor", "-wal", "-shm", "-journal")), *elsewhere]
@@ -216,8 +212,6 @@ def _ledger_files(ledger: Path) -> list[Path]:
 
 
 def _named(settings: Sequence[str]) -> dict[str, str]:
-    from dpmine.errors import RequestError
-
     pairs = [text.partition("=") for text in settings]
     wrong = next((text for text, (name, sign, _) in zip(settings, pairs, strict=True) if not (name and sign)), None)
     if wrong is not None:
@@ -226,8 +220,6 @@ def _named(settings: Sequence[str]) -> dict[str, str]:
 
 
 def _given(options: dict[str, str | None], settings: dict[str, str]) -> dict[str, str | None]:
-    from dpmine.errors import RequestError
-
     twice = next((name for name in settings if options.get(name) is not None), None)
     if twice is not None:
         raise RequestError(f"{twice!r} is given twice: by --{twice} and by --set.")
@@ -238,8 +230,6 @@ def _estimator(
     algorithm: str, chosen: type[ReleaseEstimator], epsilon: str, given: dict[str, str | None]
 ) -> ReleaseEstimator:
     """The estimator with the parameters that were given; those are checked when it plans."""
-    from dpmine.errors import RequestError
-
     known: Any = chosen
     defaults = {field.name: field.default for field in fields(known) if field.init}
     allowed = [name for name in defaults if name not in ("epsilon", "schema")]
@@ -287,15 +277,13 @@ def _show_plan(order: _Order, private: PrivateTable, as_json: bool) -> None:
 
 def _release(order: _Order, private: PrivateTable, table: Path, as_json: bool) -> None:
     """Spend, then write. The whole sum must be there before the first new question."""
-    from dpmine.cli.release_files import write_table, write_text
-    from dpmine.epsilon import Epsilon
     from dpmine.release.paid_check import buy_check
 
     before = private.remaining()
     estimator, files = order.estimator, order.files
     # Without a check estimators look after this themselves. The check is not asked of the guarded table: of a release that
     # was bought before, its own price is all that must be left.
-    estimator.fit(private.with_room_for(Epsilon(order.cost.units // order.schema.rows_per_unit)))
+    estimator.fit(private.with_room_for(per_row(order.cost, order.schema)))
     released, seed = estimator.release(), LEARNERS_SEED if order.seed is None else order.seed
     check = None if order.check is None else buy_check(private, released, epsilon=order.check, seed=seed)
     remaining = private.remaining()
@@ -348,14 +336,10 @@ def _owner_page(order: _Order, sheet: dict[str, Any], table: Path, seed: int) ->
 
 
 def _json_text(form: Any) -> str:
-    import json
-
     return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
 
 
 def _tell(order: _Order, sheet: dict[str, Any], charged: Epsilon, remaining: Epsilon, check: PaidCheck | None) -> None:
-    from dpmine.report.words import and_more, many
-
     width = max(map(len, sheet["attributes"]))
     for name, form in sheet["attributes"].items():
         values = [value["name"] for value in form["values"]]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.errors import RequestError
-from dpmine.schema import Schema
+from dpmine.base.errors import RequestError
+from dpmine.facts.schema import Schema
 
 ENDINGS = (".csv", ".parquet")
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpmine.base.errors import DpmineError, RequestError
 from dpmine.cli.shared import AsJson, err, escaped, one_sentence_errors, out, print_json
 
 if TYPE_CHECKING:
-    from dpmine.reproduce.harness import Experiment, Outcome
+    from dpmine.reproduce.experiments import Experiment, Outcome
     from dpmine.reproduce.summaries import Row
 
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and runs: about a minute on two cores.")]
@@ -39,8 +40,6 @@ def reproduce(
 
     Example: dpmine reproduce friedman-table1 --quick
     """
-    from dpmine.errors import DpmineError, RequestError
-
     with one_sentence_errors():
         if listed:
             _show_list(as_json)
@@ -72,8 +71,6 @@ def _chosen(name: str) -> list[Experiment]:
 
 def _parsed(only: list[str]) -> dict[str, list[Any]]:
     """`samples=1000,2000` as the name and the numbers (or texts)."""
-    from dpmine.errors import RequestError
-
     points: dict[str, list[Any]] = {}
     for text in only:
         name, equals, values = text.partition("=")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from dpmine.base.errors import RequestError
 from dpmine.cli.shared import AsJson, Data, err, one_sentence_errors, out, print_json, refuse_taken
-
-if TYPE_CHECKING:
-    from dpmine.schema import Nominal, Schema, TaxonomyNode
+from dpmine.facts.checking import check_table
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.schema import Schema
+from dpmine.report.words import clean
 
 app = typer.Typer(help="Draft, check and show schemas (draft and check look at the data: for owners).", no_args_is_help=True)
 Facts = Annotated[Path, typer.Argument(help="The schema file.", metavar="SCHEMA")]
@@ -27,9 +30,6 @@ def draft(
 
     Example: dpmine schema draft patients.csv --out patients.toml
     """
-    from dpmine.errors import RequestError
-    from dpmine.schema import Schema
-
     with one_sentence_errors():
         refuse_taken(output)
         text = Schema.draft(file, name=name).to_toml()
@@ -58,9 +58,6 @@ def check(
 
     Example: dpmine schema check patients.csv patients.toml
     """
-    from dpmine.checking import check_table
-    from dpmine.schema import Schema
-
     with one_sentence_errors():
         report = check_table(file, Schema.load(schema))
         if as_json:
@@ -75,11 +72,9 @@ def show(schema: Facts, as_json: AsJson = False) -> None:
 
     Example: dpmine schema show patients.toml
     """
-    from dpmine.schema import Nominal, Schema
-
     with one_sentence_errors():
         facts = Schema.load(schema)
-        nominal = [item for item in facts.attributes if isinstance(item, Nominal) and item.name != facts.class_attribute]
+        nominal = [item for item in facts.of_kind(Nominal) if item.name != facts.class_attribute]
         if as_json:
             taxonomies = {item.name: item.form().get("taxonomy") for item in nominal}
             print_json({"name": facts.name, "drafted": facts.drafted, "taxonomies": taxonomies})
@@ -88,8 +83,6 @@ def show(schema: Facts, as_json: AsJson = False) -> None:
 
 
 def _taxonomy_lines(facts: Schema, nominal: list[Nominal]) -> list[str]:
-    from dpmine.report.words import clean
-
     lines = [f"Taxonomies of {facts.name}" + (" (a draft: correct each by public knowledge)" if facts.drafted else "")]
     flat = []
     for attribute in nominal:
@@ -101,8 +94,6 @@ def _taxonomy_lines(facts: Schema, nominal: list[Nominal]) -> list[str]:
 
 
 def _indented(node: TaxonomyNode, indent: str) -> list[str]:
-    from dpmine.report.words import clean
-
     size = f" ({len(node.leaves())} categories)" if node.children else ""
     return [
         f"{indent}{clean(node.name)}{size}",

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
-if TYPE_CHECKING:
-    from dpmine.dataset import DataSet
-    from dpmine.schema import Schema
+from dpmine.base.errors import DataError, DpmineError, DpmineWarning, LedgerError, RequestError
+from dpmine.facts.schema import Schema
+from dpmine.owner import DataSet, default_ledger
+from dpmine.owner import open as open_table
 
 out = Console(highlight=False, soft_wrap=True, emoji=False)
 err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
@@ -48,8 +50,6 @@ Version = Annotated[str, typer.Option("--version-label", help="The owner's label
 @contextmanager
 def one_sentence_errors() -> Iterator[None]:
     """Turn dpmine's errors into one sentence on stderr and the exit code of their kind, and its warnings into sentences."""
-    from dpmine.errors import DpmineError
-
     try:
         with _warnings_as_sentences():
             yield
@@ -64,8 +64,6 @@ def one_sentence_errors() -> Iterator[None]:
 @contextmanager
 def _warnings_as_sentences() -> Iterator[None]:
     """Without the place in the code, which says nothing to who types commands."""
-    from dpmine.errors import DpmineWarning
-
     with warnings.catch_warnings():
         elsewhere = warnings.showwarning
 
@@ -86,8 +84,6 @@ def warn(sentence: str) -> None:
 
 
 def escaped(text: str) -> str:
-    from rich.markup import escape
-
     return escape(text)
 
 
@@ -97,8 +93,6 @@ def print_json(form: Any) -> None:
 
 def refuse_taken(*outputs: Path | None) -> None:
     """Files that are there already, and folders that are not, before anything is spent."""
-    from dpmine.errors import RequestError
-
     for path in outputs:
         if path is None:
             continue
@@ -109,8 +103,6 @@ def refuse_taken(*outputs: Path | None) -> None:
 
 
 def ledger_path(table: Path, schema: Schema, ledger: Path | None) -> Path:
-    from dpmine.dataset import default_ledger
-
     return ledger or default_ledger(table, schema)
 
 
@@ -129,10 +121,6 @@ def named_witness() -> str | None:
 
 def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str, engine: str) -> DataSet:
     """Open a table whose ledger exists; a missing ledger says how to make one."""
-    from dpmine.dataset import open as open_table
-    from dpmine.errors import DataError, LedgerError
-    from dpmine.schema import Schema
-
     schema = Schema.load(schema_file)
     if not table.exists():
         raise DataError(f"There is no file {str(table)!r}.")

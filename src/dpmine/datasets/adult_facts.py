@@ -11,9 +11,13 @@ from collections.abc import Mapping
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
+from dpmine.base.errors import DataError, RequestError, SchemaError
 from dpmine.datasets.folder import data_file
-from dpmine.errors import DataError, RequestError, SchemaError
-from dpmine.schema import Attribute, Nominal, Numeric, Schema, TaxonomyNode
+from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.schema import Schema
 
 UNKNOWN = "?"
 CLASS = "income"

@@ -9,9 +9,11 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.engines.encoding import EncodedTable, Lists
-from dpmine.errors import RequestError
-from dpmine.schema import Numeric, Schema, Single
+from dpmine.base.errors import RequestError
+from dpmine.engines.encoding import EncodedTable
+from dpmine.facts.encoding import Lists
+from dpmine.facts.kinds.registry import values_of
+from dpmine.facts.schema import Schema
 
 GENERATED = "generated"  # the encoding of tables made here: no rows of anyone's
 Columns = dict[str, list[object]]
@@ -64,7 +66,7 @@ def diffgen_blow_up(
         raise RequestError(f"The table has no column {absent[0]!r}, which the schema describes.")
     columns = {name: list(values) * scale for name, values in table.items()}
     for name, fresh in varied.items():
-        domain = _domain(facts.single(name))
+        domain = values_of(facts.single(name)).tolist()
         columns[name] = [
             value if code < 0 else domain[code] for value, code in zip(columns[name], fresh.tolist(), strict=True)
         ]
@@ -75,20 +77,12 @@ def _variations(
     schema: Schema, size: int, scale: int, draw: np.random.Generator, replaced: float
 ) -> Iterator[tuple[str, NDArray[np.int64]]]:
     """For each attribute the code that replaces each row's; -1 where the value stays, as in all of the originals."""
-    for attribute in schema.attributes:
-        if attribute.name != schema.class_attribute and isinstance(attribute, Single):
+    for attribute in schema.singles:
+        if attribute.name != schema.class_attribute:
             fresh = draw.integers(0, attribute.size, size * scale)
             fresh[draw.random(size * scale) >= replaced] = -1
             fresh[:size] = -1
             yield attribute.name, fresh
-
-
-def _domain(attribute: Single) -> list[object]:
-    """The value of each code as it would stand in a column."""
-    if not isinstance(attribute, Numeric):
-        return list(attribute.categories)
-    grid = [attribute.point(code) for code in range(attribute.size)]
-    return [int(number) if number == number.to_integral_value() else float(number) for number in grid]
 
 
 def _size(table: EncodedTable | Columns) -> int:

@@ -9,7 +9,7 @@ values. Its class '- 50000' is written '-50000' here, as in the file.
 from __future__ import annotations
 
 from dpmine.datasets.adult_facts import Range, listed, nominal, numeric
-from dpmine.schema import Schema
+from dpmine.facts.schema import Schema
 
 CLASS = "income"
 WEIGHT = "instance_weight"  # how many people a row stands for; its documentation says to keep it out of classifiers

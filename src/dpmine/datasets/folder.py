@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from dpmine.errors import DataError
+from dpmine.base.errors import DataError
 
 VARIABLE = "DPMINE_DATA"
 

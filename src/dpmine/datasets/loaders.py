@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from dpmine.base.errors import DataError, RequestError
 from dpmine.datasets import adult_facts, census_facts
 from dpmine.datasets.folder import VARIABLE, data_file
-from dpmine.errors import DataError, RequestError
-from dpmine.frames import FrameSource, Source, reading
+from dpmine.facts.sources import FrameSource, Source, reading
 
 Columns = dict[str, list[object]]
 

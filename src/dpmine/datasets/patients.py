@@ -12,8 +12,11 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.errors import RequestError
-from dpmine.schema import ItemList, Nominal, Numeric, Schema
+from dpmine.base.errors import RequestError
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
 
 PRESSURE = ("Low", "Normal", "High")
 WEIGHT = ("Underweight", "Normal", "Overweight")

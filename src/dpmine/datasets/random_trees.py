@@ -13,8 +13,10 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.errors import RequestError
-from dpmine.schema import Nominal, Numeric, Schema
+from dpmine.base.errors import RequestError
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
 
 LOW, HIGH, STEP = 0, 100, "0.1"  # the domain of numeric attributes
 FIRST_LEAF_LEVEL = 2  # counted from 0 at the root: the paper's third level

@@ -1,7 +1,7 @@
 """Designing noise: what is known beforehand about an answer (its range, a prior) buys accuracy at the same epsilon.
 
-Everything here works on public facts alone. What comes out is a table of whole numbers (`dpmine.finite`), which the
-kernel checks again, exactly, before it draws from it.
+Everything here works on public facts alone. What comes out is a mechanism on a finite grid, whose table of whole numbers
+(`dpmine.noise.finite_tables`) the kernel checks again, exactly, before it draws from it.
 """
 
 from dpmine.design.candidates import Candidate, Chosen, pick

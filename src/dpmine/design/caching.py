@@ -13,10 +13,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
+from dpmine.base.errors import DpmineError
+from dpmine.base.wire_values import canonical_json, from_text, to_text
+from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.design.setting import Setting
-from dpmine.errors import DpmineError
-from dpmine.finite import FiniteMechanism, exact_text
-from dpmine.values import canonical_json, from_text, to_text
+from dpmine.noise.finite_tables import FiniteTable, exact_text
 
 VERSION = 1  # of what the builders do; raise it when a design comes out differently
 MOST_IN_MEMORY = 64
@@ -63,7 +64,7 @@ def _read(path: Path, setting: Setting) -> FiniteMechanism | None:
     try:
         if path.stat().st_size > _LONGEST_FILE:
             return None
-        mechanism = from_text(path.read_text(encoding="ascii"), FiniteMechanism)
+        mechanism = FiniteMechanism.of(from_text(path.read_text(encoding="ascii"), FiniteTable))
     except (OSError, ValueError, DpmineError):
         return None
     fits = (mechanism.low, mechanism.step, len(mechanism.weights)) == (

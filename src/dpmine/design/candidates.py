@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dpmine.base.errors import RequestError
 from dpmine.design.caching import cached
 from dpmine.design.constructions import (
     clamped_staircase,
@@ -18,11 +19,11 @@ from dpmine.design.constructions import (
     staircase_matrix,
     truncated_geometric,
 )
+from dpmine.design.finite_mechanisms import FiniteMechanism, loss_table
 from dpmine.design.linear_programs import bayesian_optimum, has_solver, risk_averse_optimum
 from dpmine.design.priors import Prior
 from dpmine.design.setting import Setting
-from dpmine.errors import RequestError
-from dpmine.finite import FiniteMechanism, Floats, loss_table
+from dpmine.noise.finite_tables import Floats
 
 PRIOR_ALONE = "prior alone"
 LAPLACE = "laplace, clamped"

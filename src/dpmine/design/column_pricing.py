@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.finite import Floats
+from dpmine.noise.finite_tables import Floats
 
 Levels = NDArray[np.int64]
 _DOWN, _UP = 0, 1  # a run was entered from the level before (h - 1) or from the level after (h + 1)

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from dpmine.base.errors import RequestError
+from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.design.repair import repaired
 from dpmine.design.setting import Setting
-from dpmine.errors import RequestError
-from dpmine.finite import FiniteMechanism, Floats, exact_text
+from dpmine.noise.finite_tables import Floats, exact_text
 
 
 def truncated_geometric(setting: Setting) -> FiniteMechanism:

@@ -13,10 +13,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.base.epsilon import Epsilon
 from dpmine.design.priors import Prior
 from dpmine.design.staircase_costs import geometric_loss, staircase_loss
-from dpmine.epsilon import Epsilon
-from dpmine.finite import Floats, LatticeNoise
+from dpmine.noise.finite_tables import Floats, LatticeNoise
 
 MOST_KNOWN = 200_000  # points of a lattice on which a prior is written out
 MOST_WEIGHED = 2_001  # and up to which all answers are weighed beforehand, to know what the remap brings

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.base.errors import RequestError
 from dpmine.design.column_pricing import Levels, cheapest_levels, level_count
 from dpmine.design.constructions import truncated_geometric
+from dpmine.design.finite_mechanisms import FiniteMechanism, loss_table
 from dpmine.design.repair import repaired
 from dpmine.design.setting import Setting
-from dpmine.errors import RequestError
-from dpmine.finite import FiniteMechanism, Floats, loss_table
+from dpmine.noise.finite_tables import Floats
 
 NEAR_ENOUGH = 1e-7  # relative distance between solution and lower bound at which the search ends,
 MANY_NEAR_ENOUGH = 2e-4  # on grids of more than 40 points,

@@ -10,9 +10,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpmine.errors import RequestError
-from dpmine.finite import LOSSES, MOST_POINTS, FiniteMechanism, Floats, exact_number, exact_text
-from dpmine.values import value
+from dpmine.base.errors import RequestError
+from dpmine.base.wire_values import value
+from dpmine.design.finite_mechanisms import LOSSES, FiniteMechanism
+from dpmine.noise.finite_tables import MOST_POINTS, Floats, exact_number, exact_text
 
 MECHANISMS = ("auto", "optimal", "risk-averse", "geometric", "staircase", "heuristic", "randomised-response")
 FORMS = "flat, normal:MEAN:DEVIATION, laplace:MEAN:SCALE, triangle:LOW:PEAK:HIGH or weights:W1,W2,..."

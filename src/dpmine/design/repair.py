@@ -13,9 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpmine.base.errors import RequestError
+from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.design.setting import Setting
-from dpmine.errors import RequestError
-from dpmine.finite import FiniteMechanism, Floats, exact_text, window_maxima
+from dpmine.noise.finite_tables import Floats, exact_text, window_maxima
 
 TOTAL = 2**48  # of the weights of a row: large enough that the uniform part is tiny, small enough that files stay so
 _NOTHING = 1e-13  # a column with no more than this in any row is left out

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.finite import MOST_POINTS, exact_text, grid_steps
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.noise.finite_tables import MOST_POINTS, exact_text, grid_steps
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
 
 MOST_TRIED = 4_096  # lengths of the first stair that are compared one by one
 MANY_STAIRS = 0.02  # below this epsilon there are so many stairs that where the first one ends makes no difference

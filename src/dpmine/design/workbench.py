@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.progress import QUIET, Progress
 from dpmine.design.candidates import LAPLACE, PRIOR_ALONE, Candidate, Chosen, candidates, pick
+from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.design.linear_programs import has_solver
 from dpmine.design.priors import Prior
 from dpmine.design.setting import Setting
-from dpmine.epsilon import Epsilon
-from dpmine.finite import FiniteMechanism
-from dpmine.progress import QUIET, Progress
 
 EPSILONS = ("0.1", "0.2", "0.3", "0.5", "0.75", "1", "1.5", "2", "3", "4", "5")
 FEW_EPSILONS = ("0.1", "0.5", "1", "2", "5")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.forking import leave_before_forks
-from dpmine.plans import Branch, Cells, Recode, RowKey, is_small
-from dpmine.values import canonical
+from dpmine.base.forking import leave_before_forks
+from dpmine.base.wire_values import canonical
+from dpmine.language.resolved import Branch, Cells, Recode, RowKey, is_small
 
 Integers = NDArray[np.int64]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes import smallest_type
-from dpmine.plans import Branch, Recode, RowRules
+from dpmine.facts.encoding import smallest_type
+from dpmine.language.resolved import Branch, Recode, RowRules
 
 Integers = NDArray[np.int64]
 CHUNK = 65_536

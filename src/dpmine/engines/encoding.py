@@ -10,21 +10,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes import Codes, encode_single, smallest_type
+from dpmine.base.errors import DataError
 from dpmine.engines.cache import Cache
-from dpmine.errors import DataError
-from dpmine.frames import Source, require_columns
-from dpmine.schema import MOST_ROWS, ItemList, Nominal, Numeric, Schema
+from dpmine.facts.encoding import Codes, Lists
+from dpmine.facts.facts import MOST_ROWS
+from dpmine.facts.kinds.registry import encode_listed, encode_single
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import Source, require_columns
 
 ENCODING = 2  # raised whenever a row may get other codes, or fall into another part, than before
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Lists:
-    """A list column: entry i belongs to row `rows[i]` and holds item `items[i]`, in order."""
-
-    rows: NDArray[np.uint32]
-    items: Codes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,13 +95,8 @@ def turns(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
 def encode(source: Source, schema: Schema) -> EncodedTable:
     """Encode every attribute of the schema; columns that the schema does not name are never read."""
     require_columns(source, [attribute.name for attribute in schema.attributes])
-    columns: dict[str, Codes] = {}
-    lists: dict[str, Lists] = {}
-    for attribute in schema.attributes:
-        if isinstance(attribute, (Nominal, Numeric)):
-            columns[attribute.name] = encode_single(source, attribute)
-        else:
-            lists[attribute.name] = encode_lists(source.lists(attribute.name, attribute.separator), attribute)
+    columns = {attribute.name: encode_single(source, attribute) for attribute in schema.singles}
+    lists = {attribute.name: encode_listed(source, attribute) for attribute in schema.lists}
     if source.rows > MOST_ROWS:
         raise DataError(f"The memory engine holds at most {MOST_ROWS} rows.")
     persons = None if schema.unit.column is None else number_persons(source, schema.unit.column)
@@ -148,14 +137,3 @@ def name_hash(name: str) -> int:
     """A number below 2^31 - 1 for a person's name, which SQL engines compute alike. Nothing private rests on it."""
     digest = hashlib.md5(name.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
     return int.from_bytes(digest[:8], "little") % (2**31 - 1)
-
-
-def encode_lists(lists: list[list[str]], attribute: ItemList) -> Lists:
-    """Of each row the first `at_most` known items, in order."""
-    rows: list[int] = []
-    items: list[int] = []
-    for row, texts in enumerate(lists):
-        known = [attribute.codes[text] for text in texts if text in attribute.codes][: attribute.at_most]
-        rows.extend([row] * len(known))
-        items.extend(known)
-    return Lists(np.array(rows, dtype=np.uint32), np.array(items, dtype=smallest_type(len(attribute.items))))

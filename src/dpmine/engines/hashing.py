@@ -14,8 +14,8 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes import smallest_type
-from dpmine.engines.encoding import EncodedTable, Lists
+from dpmine.engines.encoding import EncodedTable
+from dpmine.facts.encoding import Lists, smallest_type
 
 PRIME = 2**31 - 1
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.engines.encoding import EncodedTable, Lists, list_ranks, turns
+from dpmine.engines.encoding import EncodedTable, list_ranks, turns
 from dpmine.engines.hashing import person_row_hashes
+from dpmine.facts.encoding import Lists
 
 SALT = "rows of a person"
 

@@ -16,8 +16,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.errors import RequestError
-from dpmine.kernel.noise import Integers
+from dpmine.base.errors import RequestError
+from dpmine.kernel.samplers.laplace import Integers
 
 SCALE_BITS = 20
 

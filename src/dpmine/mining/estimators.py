@@ -1,40 +1,81 @@
-"""What every estimator shares: parameters as scikit-learn's users know them, and the ways to hand over data.
+"""What every estimator shares: one way from data in hand or a private table to what is learned, and what that cost.
 
 An estimator is a dataclass whose fields are its parameters, stored as given and checked when it is fitted. It follows
-scikit-learn's habits without importing it.
+scikit-learn's habits without importing it. An algorithm states its budget once, in `budget_for`: the plan lists the steps of
+that, and learning asks by them.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal
-from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import DpmineWarning, RequestError
-from dpmine.frames import FrameSource
-from dpmine.mining.budget_plans import BudgetPlan
-from dpmine.mining.labels import words_of
-from dpmine.schema import ItemList, Schema
-from dpmine.tables import PrivateTable, open_in_memory
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import DpmineWarning, RequestError
+from dpmine.base.progress import Progress
+from dpmine.budget.plans import BudgetPlan, StatedBudget
+from dpmine.budget.rows import per_row
+from dpmine.facts.class_labels import words_of
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import FrameSource
+from dpmine.mining.parameters import Parameters
+from dpmine.tables.opening import open_in_memory
+from dpmine.tables.private_cells import PrivateCells
+from dpmine.tables.private_table import PrivateTable
 
 Amount = Epsilon | str | int | float | Decimal
 SchemaLike = Schema | str | Path | None
+Found = TypeVar("Found")
+"""What learning finds: trees, centres with sizes, a released table."""
 
 _warned_of_folds = False
 
 
-class Estimator:
-    """Parameters, and the private table to learn from. Subclasses are dataclasses with at least these two fields."""
+class Estimator(Parameters, Generic[Found]):
+    """A way to learn from a private table. Subclasses are dataclasses with at least these two fields.
+
+    After fit: `schema_` (the public facts), `cost_` (the epsilon that what was learned discloses, whatever else was asked),
+    `charged_` (by how much the budget fell: less where answers were free).
+    """
 
     epsilon: Amount
     schema: SchemaLike
+
+    schema_: Schema
+    cost_: Epsilon
+    charged_: Epsilon
+
+    # -- what an algorithm brings -----------------------------------------------------------------------------------
+
+    doing: ClassVar[str]
+    """What its progress bar says before the plan's title."""
+
+    def title(self, schema: Schema) -> str:
+        """The algorithm's name in its plan."""
+        raise NotImplementedError
+
+    def check(self, schema: Schema) -> None:
+        """Refuse, before anything is spent, parameters that cannot be."""
+        raise NotImplementedError
+
+    def budget_for(self, schema: Schema, rows: float = 0) -> StatedBudget:
+        """Who gets what of a row's budget, worked out here alone. It may follow from about how many rows there are."""
+        raise NotImplementedError
+
+    def _learn(self, private: PrivateTable, progress: Progress) -> Found:
+        """Ask the private table, each question by a step of the budget, and return what was found."""
+        raise NotImplementedError
+
+    def _keep(self, found: Found) -> None:
+        """What is known from now on; `schema_`, `cost_` and `charged_` are."""
+        raise NotImplementedError
+
+    # -- planned and fitted -----------------------------------------------------------------------------------------
 
     @property
     def budget(self) -> Epsilon:
@@ -43,34 +84,29 @@ class Estimator:
 
     def row_budget(self, schema: Schema) -> Epsilon:
         """What queries may spend along one row: a person with several rows is charged for each."""
-        return Epsilon(self.budget.units // schema.rows_per_unit)
+        return per_row(self.budget, schema)
 
     def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
         """What fitting will spend, step by step. Spends nothing and looks at no row."""
-        raise NotImplementedError
+        facts = Schema.load(schema)
+        self.check(facts)
+        stated = self.budget_for(facts, facts.rows_at_most if rows is None else rows)
+        return BudgetPlan(self.title(facts), self.budget, stated.steps, facts.rows_per_unit)
 
-    # -- parameters -------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any = None, *, schema: SchemaLike = None, progress: bool | None = None) -> Self:
+        """Learn from a private table, or from rows in hand: fit(private) or fit(X, y, schema=...).
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameter names and values; `deep` is for scikit-learn, no parameter holds further ones."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters; what was fitted stays as it is until the next fit."""
-        known = self.get_params()
-        for name, setting in params.items():
-            if name not in known:
-                raise RequestError(f"{type(self).__name__} has no parameter {name!r}. It has {', '.join(known)}.")
-            setattr(self, name, setting)
+        `progress=True` shows a bar, `False` none; by default it appears on a terminal when a fit takes long.
+        """
+        with self._private(X, y, schema) as private:
+            plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
+            before = private.remaining().units
+            bar = Progress(f"{self.doing} {plan.algorithm}", shown=progress)
+            found = self._learn(private.with_room_for(plan.row_cost), bar)
+            self.schema_, self.cost_ = private.schema, plan.cost
+            self.charged_ = Epsilon(before - private.remaining().units)
+        self._keep(found)
         return self
-
-    def __repr__(self) -> str:
-        shown = []
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            setting = getattr(self, field.name)
-            if setting != field.default:
-                shown.append(f"{field.name}={setting.name if isinstance(setting, Schema) else setting!r}")
-        return f"{type(self).__name__}({', '.join(shown)})"
 
     def __sklearn_clone__(self) -> Self:
         """An unfitted copy. Cross-validation fits such copies, and is told once what that costs."""
@@ -84,10 +120,16 @@ class Estimator:
 
     def _private(self, data: Any, y: Any, schema: SchemaLike) -> AbstractContextManager[PrivateTable]:
         """The private table to learn from: as given, or opened for this one fit from a table in hand and closed after it."""
-        if isinstance(data, PrivateTable):
-            if y is not None or schema is not None:
-                raise RequestError("A private table brings its class and schema along: call fit(private) alone.")
-            return nullcontext(data)
+        if isinstance(data, PrivateCells):
+            raise RequestError("Call fit on the table before it is split into cells: those can only be asked.")
+        if not isinstance(data, PrivateTable):
+            return self._opened(data, y, schema)
+        if y is not None or schema is not None:
+            raise RequestError("A private table brings its schema along, and its class: call fit(private) alone.")
+        return nullcontext(data)
+
+    def _opened(self, data: Any, y: Any, schema: SchemaLike) -> AbstractContextManager[PrivateTable]:
+        """A private table over rows in hand: the class is a column of them, or y."""
         facts = self._facts(schema)
         target = facts.require_class()
         if self._is_a_clone:
@@ -107,25 +149,11 @@ class Estimator:
         return Schema.load(given)
 
 
-def check_number(name: str, number: object, low: float, high: float, *, whole: bool = False) -> None:
-    """A parameter must be a number in a range, or the error says which one is not."""
-    kind = Integral if whole else Real
-    if isinstance(number, bool) or not isinstance(number, kind) or not low <= float(number) <= high:
-        sort = "a whole number" if whole else "a number"
-        raise RequestError(f"{name} must be {sort} from {low:g} to {high:g}. Got {number!r} instead.")
-
-
-def check_seed(seed: object) -> None:
-    """The seed of public choices, or None. Checked before anything is spent: what needs it comes last."""
-    if seed is not None:
-        check_number("seed", seed, 0, 2**63, whole=True)
-
-
 def named_columns(data: Any, schema: Schema) -> Any:
     """A table whose columns have names: those of an array are the schema's attributes, in order, without the class."""
     if not isinstance(data, np.ndarray):
         return data
-    if any(isinstance(attribute, ItemList) for attribute in schema.attributes):
+    if schema.lists:
         raise RequestError("An array cannot hold the schema's lists. Give a data frame or a dict of columns.")
     names = [a.name for a in schema.attributes if a.name != schema.class_attribute]
     if data.ndim != 2 or data.shape[1] != len(names):

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.intervals import noise_scale
-from dpmine.model_keys import Predicted, ScoreBands
-from dpmine.public_random import public_generator
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.base.public_random import public_generator
+from dpmine.budget.rows import per_row
+from dpmine.language.model_keys import Predicted, ScoreBands
+from dpmine.models.trees import Trees
+from dpmine.noise.laws import DiscreteLaplace
 from dpmine.report.words import clean
-from dpmine.tables import PrivateTable
-from dpmine.tree_models import Trees
+from dpmine.tables.private_table import PrivateTable
 
 BANDS = 10  # of the predicted probability, for the AUC
 DRAWS = 4000  # of simulated noise, for intervals
@@ -51,6 +52,8 @@ class Evaluation:
 
     classes: tuple[str, ...]
     confusion: Counts
+    law: DiscreteLaplace
+    """Of the noise in each of these counts."""
     accuracy: Measured
     auc: Measured | None
     majority: float
@@ -94,18 +97,19 @@ def evaluate(trees: Trees, private: PrivateTable, *, epsilon: Epsilon, auc: bool
         raise RequestError(f"The AUC needs two classes; this model has {len(trees.classes)}. Use auc=False.")
     target = private.schema.require_class()
     edges = band_edges(trees) if with_auc else ()  # a tree of one leaf ranks nothing
-    all_of_it = Epsilon(epsilon.units // private.schema.rows_per_unit)
+    all_of_it = per_row(epsilon, private.schema)
     for_matrix = Epsilon(all_of_it.units // 2) if edges else all_of_it
     for_bands = Epsilon(all_of_it.units - for_matrix.units)
     private = private.with_room_for(all_of_it)
     scored = tuple(tree.scored() for tree in trees.trees)
-    matrix = private.histogram(Predicted(scored, trees.classes), target, epsilon=for_matrix).counts
-    area = None
+    judged = private.histogram(Predicted(scored, trees.classes), target, epsilon=for_matrix)
+    matrix, area = judged.counts, None
     if edges:
-        area = auc_of(private.histogram(ScoreBands(scored, 1, edges), target, epsilon=for_bands).counts, for_bands)
+        ranked = private.histogram(ScoreBands(scored, 1, edges), target, epsilon=for_bands)
+        area = auc_of(ranked.counts, ranked.law)
     most = float(matrix.sum(axis=0).max())
     majority = min(max(most / max(float(matrix.sum()), 1.0), 0.0), 1.0)
-    return Evaluation(trees.classes, matrix, accuracy_of(matrix, for_matrix), area, majority, epsilon)
+    return Evaluation(trees.classes, matrix, judged.law, accuracy_of(matrix, judged.law), area, majority, epsilon)
 
 
 def band_edges(trees: Trees) -> tuple[int, ...]:
@@ -129,14 +133,14 @@ def band_edges(trees: Trees) -> tuple[int, ...]:
     return tuple(edges) or tuple(sorted(weights)[-1:] if len(weights) > 1 else ())
 
 
-def accuracy_of(counts: Counts, epsilon: Epsilon) -> Measured:
+def accuracy_of(counts: Counts, law: DiscreteLaplace) -> Measured:
     """The share of right predictions, and all shares that the noise leaves possible.
 
     A share p is possible if right - p * all, which would be 0 without noise, is not larger than the noise makes it in 95 %
     of the cases. That holds however few rows there are, where dividing one noisy count by another goes wrong.
     """
     right, every = float(np.trace(counts)), float(counts.sum())
-    noise = public_generator(0).laplace(0, float(noise_scale(1, epsilon)), (DRAWS, *counts.shape))
+    noise = public_generator(0).laplace(0, float(law.fraction), (DRAWS, *counts.shape))
     noise_right = np.trace(noise, axis1=1, axis2=2)
     noise_every = noise.sum(axis=(1, 2))
 
@@ -156,14 +160,14 @@ def accuracy_of(counts: Counts, epsilon: Epsilon) -> Measured:
     return Measured(value, min(float(low), value), max(float(high), value))
 
 
-def auc_of(counts: Counts, epsilon: Epsilon) -> Measured:
+def auc_of(counts: Counts, law: DiscreteLaplace) -> Measured:
     """The AUC of noisy counts by band and class, with an interval from what such noise does to it, simulated many times.
 
     Two ways to use the simulation, noise taken off the counts and noise put on them once more, err on different sides where
     there are few rows; the interval covers both.
     """
     value = _area(counts.astype(np.float64))
-    noise = public_generator(0).laplace(0, float(noise_scale(1, epsilon)), (DRAWS, *counts.shape))
+    noise = public_generator(0).laplace(0, float(law.fraction), (DRAWS, *counts.shape))
     shaken = np.array([_area(table) for table in counts + noise])
     ends = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
     low, high = np.quantile(shaken, ends)

@@ -9,26 +9,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.expressions import Part
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
-from dpmine.mining.estimators import Amount, SchemaLike, check_number, check_seed
-from dpmine.mining.trees.classifier import AUTO, TreeClassifier, number_of
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.base.progress import Progress
+from dpmine.base.public_random import public_generator
+from dpmine.budget.plans import PlanStep, StatedBudget, off_by, part_of
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import Part
+from dpmine.language.model_keys import MOST_TREES, ScoreBands
+from dpmine.language.resolver import MOST_KEYS
+from dpmine.mining.estimators import Amount, SchemaLike
+from dpmine.mining.parameters import check_number, check_seed
+from dpmine.mining.trees.candidates import binary_splits, number_of
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import smoothed
+from dpmine.mining.trees.greedy import GreedyTrees, TreeBudget, counted_rows
 from dpmine.mining.trees.growing import MOST_LEAVES, Growth, Sprout
-from dpmine.model_keys import MOST_TREES, ScoreBands
-from dpmine.progress import Progress
-from dpmine.public_random import public_generator
-from dpmine.queries import MOST_KEYS
-from dpmine.schema import Schema
-from dpmine.tables import PrivateTable
-from dpmine.tree_models import MILLION, Node
+from dpmine.mining.trees.stopping import check_depth
+from dpmine.models.trees import MILLION, Node
+from dpmine.tables.private_table import PrivateTable
 
 SALT = "forest"
 BANDS = 100  # of averaged votes, where the line between two classes may lie
@@ -49,24 +51,38 @@ class GreedyForest(TreeEstimator):
 
     epsilon: Amount = 1.0
     trees: int = 4
-    max_depth: int | str = AUTO
-    criterion: str = "mixed"
+    max_depth: int | str = GreedyTrees.max_depth
+    criterion: str = GreedyTrees.criterion
     schema: SchemaLike = None
 
-    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
-        facts = Schema.load(schema)
-        trees = check_trees(self.trees)
-        tree = self._classifier().plan(facts, rows=max((rows or facts.rows_at_most) // trees, 1))
-        return BudgetPlan(f"GreedyForest of {trees} trees ({self.criterion})", self.budget, tree.steps, facts.rows_per_unit)
+    def title(self, schema: Schema) -> str:
+        return f"GreedyForest of {self.trees} trees ({self.criterion})"
 
-    def _classifier(self) -> TreeClassifier:
-        return TreeClassifier(self.budget, self.max_depth, self.criterion)
+    def check(self, schema: Schema) -> None:
+        check_trees(self.trees)
+        self._greedy.check()
 
-    def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
-        tree, trees = self._classifier(), check_trees(self.trees)
+    @property
+    def _greedy(self) -> GreedyTrees:
+        return GreedyTrees(self.max_depth, self.criterion)
+
+    def budget_for(self, schema: Schema, rows: float = 0) -> TreeBudget:
+        """Of every tree: the rows are those of all its parts."""
+        return self._greedy.shares(self.row_budget(schema), schema, rows / self.trees)
+
+    def _learn(self, private: PrivateTable, progress: Progress) -> list[Node]:
         growth = Growth(private, ())
-        budget = tree.shares(tree.row_budget(private.schema), tree.counted_rows(growth, trees))
-        return tree.grow_from(growth, parts_of(growth, trees), budget, progress)
+        rows = counted_rows(growth, self.budget_for(private.schema).count)
+        budget = self.budget_for(private.schema, rows)
+        return self._greedy.grow(growth, parts_of(growth, self.trees), budget, progress)
+
+
+@dataclass(frozen=True)
+class RandomForestBudget(StatedBudget):
+    """Nearly all for the leaves; of two classes a little for the line between them."""
+
+    leaves: PlanStep
+    threshold: PlanStep | None
 
 
 @dataclass(repr=False, eq=False)
@@ -94,39 +110,42 @@ class RandomForest(TreeEstimator):
     seed: int | None = None
     schema: SchemaLike = None
 
-    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
-        trees, depth = check_trees(self.trees), self.check_depth()
+    def title(self, schema: Schema) -> str:
+        return f"RandomForest of {self.trees} trees"
+
+    def check(self, schema: Schema) -> None:
+        check_trees(self.trees)
+        depth = check_depth(self.max_depth)
         check_number("threshold_share", self.threshold_share, 0, 0.999)
         check_seed(self.seed)
-        facts = Schema.load(schema)
-        threshold, leaves = self._shares(facts)
-        splits = min(trees * (2**depth - 1), number_of(TreeClassifier(splits="binary").candidates(facts), facts))
-        if trees * 2**depth > MOST_LEAVES or splits > MOST_KEYS - 64:
-            raise RequestError(f"{trees} trees of depth {depth} are too many for one query. Use fewer or smaller ones.")
-        steps = [PlanStep("count the classes of every leaf of every tree", leaves, 1, off_by(leaves))]
-        if threshold.units:
-            steps.append(PlanStep("count averaged votes by class", threshold, 1, off_by(threshold)))
-        return BudgetPlan(f"RandomForest of {trees} trees", self.budget, tuple(steps), facts.rows_per_unit)
+        splits = min(self.trees * (2**depth - 1), number_of(binary_splits(schema), schema))
+        if self.trees * 2**depth > MOST_LEAVES or splits > MOST_KEYS - 64:
+            raise RequestError(f"{self.trees} trees of depth {depth} are too many for one query. Use fewer or smaller ones.")
 
-    def _shares(self, schema: Schema) -> tuple[Epsilon, Epsilon]:
-        """For the line between two classes, and for the leaves."""
+    def budget_for(self, schema: Schema, rows: float = 0) -> RandomForestBudget:
         two = len(schema.class_labels) == 2
         budget = self.row_budget(schema)
         threshold = part_of(budget, Fraction(str(self.threshold_share))) if two else Epsilon(0)
-        return threshold, Epsilon(budget.units - threshold.units)
+        leaves = Epsilon(budget.units - threshold.units)
+        return RandomForestBudget(
+            PlanStep("count the classes of every leaf of every tree", leaves, 1, off_by(leaves)),
+            PlanStep.if_any("count averaged votes by class", threshold, 1, off_by(threshold)),
+        )
 
-    def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
-        threshold, leaves = self._shares(private.schema)
+    def _learn(self, private: PrivateTable, progress: Progress) -> list[Node]:
+        budget = self.budget_for(private.schema)
         growth = Growth(private, ())
-        roots = parts_of(growth, check_trees(self.trees))
+        roots = parts_of(growth, self.trees)
         self._draw_splits(roots, private.schema)
-        growth.count_classes(growth.uncounted(), leaves)
+        growth.count_classes(growth.uncounted(), budget.leaves.epsilon)
         trees = [smoothed(root, 1.0) for root in progress.steps(roots, "trees")]
-        return [*trees, constant_vote(trees, private, threshold)] if threshold.units else trees
+        if budget.threshold is None:
+            return trees
+        return [*trees, constant_vote(trees, private, budget.threshold.epsilon)]
 
     def _draw_splits(self, roots: list[Sprout], schema: Schema) -> None:
         draw = public_generator(self.seed)
-        candidates = TreeClassifier(splits="binary").candidates(schema)
+        candidates = binary_splits(schema)
         growing = list(roots)
         for _ in range(self.max_depth):
             for node in growing:
@@ -161,6 +180,5 @@ def parts_of(growth: Growth, trees: int) -> list[Sprout]:
     return growth.root.children
 
 
-def check_trees(trees: int) -> int:
+def check_trees(trees: object) -> None:
     check_number("trees", trees, 1, MOST_TREES - 1, whole=True)  # one more is a constant vote
-    return int(trees)

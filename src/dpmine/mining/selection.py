@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.budget.rows import per_row
 from dpmine.mining.trees.estimator import TreeEstimator
-from dpmine.tables import Amount, PrivateTable
+from dpmine.tables.asking import Amount
+from dpmine.tables.private_table import PrivateTable
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def select_model(
     if not all(isinstance(model, TreeEstimator) for model in candidates):
         raise RequestError("Candidates are models such as dm.TreeClassifier(max_depth=4), not fitted yet.")
     budget = Epsilon.parse(epsilon)
-    each_row = Epsilon(budget.units // private.schema.rows_per_unit)
+    each_row = per_row(budget, private.schema)
     private = private.with_room_for(each_row)
     before = private.remaining().units
     train, held_out = private.split(test=validation, salt="select-model")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
 
 _CLOSE = 1e-15  # where the continued fraction has settled
 _TINY = 1e-300  # keeps a vanishing denominator of the continued fraction from dividing by zero

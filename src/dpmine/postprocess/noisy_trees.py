@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
 from dpmine.postprocess.error_limits import expected_errors
 
 Counts = NDArray[np.float64]

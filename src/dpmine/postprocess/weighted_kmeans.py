@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.public_random import PublicGenerator, public_generator
+from dpmine.base.public_random import PublicGenerator, public_generator
 
 Points = NDArray[np.float64]
 Weights = NDArray[np.float64]

@@ -14,11 +14,13 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes import Codes
-from dpmine.expressions import AttributeKey, Bins, Group, Groups, Key
+from dpmine.base.decimals import plain
+from dpmine.facts.encoding import Codes
+from dpmine.facts.kinds.kind import Single
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key
 from dpmine.release.released import ReleasedTable
 from dpmine.report.release_page import ReleasedBars
-from dpmine.schema import Nominal, Numeric, Single, plain
 
 MOST_BARS = 24
 NICE = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
@@ -60,9 +62,7 @@ def axes_of(released: ReleasedTable) -> list[Axis]:
 def released_bars(released: ReleasedTable) -> list[ReleasedBars]:
     """The release as bars, for a page."""
     return [
-        ReleasedBars(
-            axis.name, isinstance(axis.attribute, Numeric), axis.labels, axis.add_up(counts_by_code(released, axis.name))
-        )
+        ReleasedBars(axis.name, axis.attribute.ordered, axis.labels, axis.add_up(counts_by_code(released, axis.name)))
         for axis in axes_of(released)
     ]
 
@@ -122,7 +122,7 @@ def _round_width(least: Decimal) -> Decimal:
     return next(power * nice for nice in NICE if power * nice >= least)
 
 
-def _largest(attribute: Nominal, by_code: NDArray[np.float64]) -> Axis:
+def _largest(attribute: Single, by_code: NDArray[np.float64]) -> Axis:
     """The categories that the release has most records of, in the order of the schema, and all others together."""
     shown = sorted(np.argsort(-by_code, kind="stable")[: MOST_BARS - 1].tolist())
     bars = np.full(attribute.size, len(shown), dtype=np.int64)

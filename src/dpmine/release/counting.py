@@ -8,15 +8,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes import Codes
-from dpmine.cuts import Cut, combinations
-from dpmine.epsilon import Epsilon
-from dpmine.errors import EpsilonError, RequestError
-from dpmine.expressions import AttributeKey
-from dpmine.queries import FEW_PHANTOMS, MOST_SPARSE_KEYS, threshold_for
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import EpsilonError, RequestError
+from dpmine.facts.encoding import Codes
+from dpmine.facts.facts import MOST_ROWS
+from dpmine.language.keys import AttributeKey
+from dpmine.models.cuts import Cut, combinations
+from dpmine.noise.laws import of_counts
+from dpmine.noise.phantoms import threshold_for
+from dpmine.questions.sparse_histogram import MOST_SPARSE_KEYS
 from dpmine.release.released import GroupCounting
-from dpmine.schema import MOST_ROWS
-from dpmine.tables import PrivateTable
+from dpmine.tables.private_table import PrivateTable
 
 AUTO = "auto"
 MOST_GROUPS = 1_000_000  # with the published threshold of 1: noise lifts up to half of the empty ones over it
@@ -40,12 +42,12 @@ def most_groups(threshold: int | str, epsilon: Epsilon) -> int:
 
 def at_least(threshold: int | str, groups: int, epsilon: Epsilon) -> int:
     """The smallest count that is released: as given, or such that about 1,000 of so many groups pass by noise alone."""
-    return threshold_for(groups, epsilon, FEW_PHANTOMS) if threshold == AUTO else int(threshold)
+    return threshold_for(groups, of_counts(epsilon)) if threshold == AUTO else int(threshold)
 
 
 def check_threshold(threshold: int | str, epsilon: Epsilon) -> None:
     """Refuse, before anything is spent, an epsilon so small that an automatic threshold would lie beyond any count."""
-    if threshold == AUTO and epsilon.units and threshold_for(MOST_GROUPS_AUTO, epsilon, FEW_PHANTOMS) > MOST_ROWS:
+    if threshold == AUTO and epsilon.units and threshold_for(MOST_GROUPS_AUTO, of_counts(epsilon)) > MOST_ROWS:
         raise EpsilonError("epsilon is too small for threshold='auto': no count would reach it.")
 
 

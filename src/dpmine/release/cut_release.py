@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes import Codes
-from dpmine.cuts import Cut
+from dpmine.facts.encoding import Codes
+from dpmine.models.cuts import Cut
 from dpmine.release.counting import groups_of
 from dpmine.release.estimator import ReleaseEstimator
 

@@ -21,28 +21,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import log2
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.cuts import Cut, NumericCut, combinations, cut_nodes, predictors, root_cut
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.expressions import Bins
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
-from dpmine.mining.estimators import Amount, SchemaLike, check_number
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.base.progress import Progress
+from dpmine.budget.plans import PlanStep, StatedBudget, off_by, part_of
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import Bins
+from dpmine.language.queries import MOST_COUNTS
+from dpmine.language.resolver import MOST_KEYS
+from dpmine.language.views import LEAF
+from dpmine.mining.estimators import Amount, SchemaLike
+from dpmine.mining.parameters import check_number, check_word
+from dpmine.models.cuts import Cut, NumericCut, combinations, cut_nodes, predictors, root_cut
 from dpmine.postprocess.totals import with_total
-from dpmine.progress import Progress
-from dpmine.queries import MOST_CANDIDATES, MOST_COUNTS, MOST_KEYS, Divide, Splits, Thresholds
+from dpmine.questions.choose_split import MOST_CANDIDATES
+from dpmine.questions.splits import Divide, Splits, Thresholds
 from dpmine.release.counting import AUTO, MOST_CUT_ATTRIBUTES, MOST_GROUPS_AUTO, check_threshold, count_groups, most_groups
 from dpmine.release.cut_release import CutRelease
 from dpmine.release.released import ReleasedTable
-from dpmine.results import ChosenSplit
-from dpmine.schema import Numeric, Schema
-from dpmine.tables import PrivateTable
+from dpmine.results.choose_split import ChosenSplit
+from dpmine.tables.asking import SplitScore
+from dpmine.tables.private_table import PrivateTable
 
-SCORES = {"max": "max", "infogain": "infogain-per-row", "max-gain": "gain", "gini-gain": "gini-gain"}
+SCORES: dict[str, SplitScore] = {"max": "max", "infogain": "infogain-per-row", "max-gain": "gain", "gini-gain": "gini-gain"}
 """The scores as the kernel names them: what the paper calls InfoGain is the gain a row."""
 MOST_SPECIALISATIONS = 1_000
 MOST_VALUES = MOST_KEYS // 2  # to choose from in one round: every specialisation has a key of its own
@@ -57,21 +63,28 @@ TOO_FEW = (
 
 
 @dataclass(frozen=True)
-class DiffGenBudget:
-    """The whole budget plan. A row is in every choice, so choices add up; groups are disjoint, so their counts do not."""
+class DiffGenBudget(StatedBudget):
+    """A row is in every choice, so choices add up; groups are disjoint, so their counts do not."""
 
     rounds: int
     """h of the paper."""
     most_groups: int
     """Specialisations that would make more groups than this, empty or not, are no candidates."""
-    total: Epsilon
-    """For the number of rows."""
-    frequencies: Epsilon
-    """For the counts of each attribute's values."""
-    choice: Epsilon
-    """epsilon' of the paper, for every choice."""
-    counts: Epsilon
-    """For the counts of the groups; what choices did not need is added where it is returned."""
+    total: PlanStep | None
+    frequencies: PlanStep | None
+    points: PlanStep | None
+    """All choices are made at epsilon' of the paper: of the first split points,"""
+    values: PlanStep
+    """of the values to specialise,"""
+    new_points: PlanStep | None
+    """of the split points of new intervals."""
+    counts: PlanStep
+    """Of the groups; what choices did not need is added where it is returned."""
+
+    @property
+    def choosing(self) -> int:
+        """What all choices have together, in units."""
+        return sum(step.cost.units for step in (self.points, self.values, self.new_points) if step is not None)
 
 
 @dataclass(repr=False, eq=False)
@@ -105,47 +118,40 @@ class DiffGen(CutRelease):
 
     # -- the budget plan --------------------------------------------------------------------------------------------
 
-    def shares(self, schema: Schema, rows: float) -> DiffGenBudget:
-        """Who gets what of a row's budget, for about so many rows."""
-        budget = self.row_budget(schema)
-        attributes = predictors(schema)
+    def title(self, schema: Schema) -> str:
+        return f"DiffGen ({self.score})"
+
+    def budget_for(self, schema: Schema, rows: float = 0) -> DiffGenBudget:
+        """Half of what is left goes to |A_n| + 2h choices alike (h where points come with values), half to the counts."""
+        budget, first = self.row_budget(schema), self.points == "first"
+        attributes, numeric = len(predictors(schema)), len(_numeric(schema))
         total = part_of(budget, Fraction(str(self.total_share)))
-        frequencies = part_of(budget, Fraction(str(self.frequency_share)) / len(attributes))
-        left = Epsilon(budget.units - total.units - frequencies.units * len(attributes))
-        if self.specialisations == AUTO:
-            worth = max(rows, 0) * float(left) / 2 / GROUP_NOISE
-            rounds = min(max(round(log2(max(worth, 1))), FEWEST_AUTO), MOST_AUTO)
-            worth_it = max(round(worth), 2**FEWEST_AUTO)
-        else:
-            rounds, worth_it = int(self.specialisations), MOST_GROUPS_AUTO
-        choices = self.choices(schema, rounds)
+        frequencies = part_of(budget, Fraction(str(self.frequency_share)) / attributes)
+        left = Epsilon(budget.units - total.units - frequencies.units * attributes)
+        h, worth_it = self._rounds(left, rows)
+        choices = numeric + 2 * h if first else h
         choice = part_of(left, 2 * choices)
         counts = Epsilon(left.units - choice.units * choices)
-        most = min(worth_it, most_groups(self.threshold, counts))
-        return DiffGenBudget(rounds, most, total, frequencies, choice, counts)
+        return DiffGenBudget(
+            h,
+            min(worth_it, most_groups(self.threshold, counts)),
+            PlanStep.if_any("count the rows", total),
+            PlanStep.if_any("count the values of every attribute", frequencies, attributes),
+            PlanStep("choose a split point of every numeric attribute", choice, numeric) if first and numeric else None,
+            PlanStep("choose the value to specialise", choice, h),
+            PlanStep("choose split points of new intervals", choice, h) if first else None,
+            PlanStep("count the groups by class", counts, 1, off_by(counts)),
+        )
 
-    def choices(self, schema: Schema, rounds: int) -> int:
-        """|A_n| + 2h choices, or h where points are chosen together with values."""
-        return rounds if self.points == "joint" else len(_numeric(schema)) + 2 * rounds
+    def _rounds(self, left: Epsilon, rows: float) -> tuple[int, int]:
+        """h, and how many groups are worth making: as given, or as many as rise out of the noise in so many rows."""
+        if self.specialisations != AUTO:
+            return int(self.specialisations), MOST_GROUPS_AUTO
+        worth = max(rows, 0) * float(left) / 2 / GROUP_NOISE
+        rounds = min(max(round(log2(max(worth, 1))), FEWEST_AUTO), MOST_AUTO)
+        return rounds, max(round(worth), 2**FEWEST_AUTO)
 
-    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
-        facts = Schema.load(schema)
-        self._check(facts)
-        budget = self.shares(facts, facts.rows_at_most if rows is None else rows)
-        h, numeric, attributes = budget.rounds, len(_numeric(facts)), len(predictors(facts))
-        steps = [PlanStep("count the rows", budget.total)] if budget.total.units else []
-        if budget.frequencies.units:
-            steps.append(PlanStep("count the values of every attribute", budget.frequencies, attributes))
-        if self.points == "first" and numeric:
-            steps.append(PlanStep("choose a split point of every numeric attribute", budget.choice, numeric))
-        steps.append(PlanStep("choose the value to specialise", budget.choice, h))
-        if self.points == "first":
-            steps.append(PlanStep("choose split points of new intervals", budget.choice, h))
-        steps.append(PlanStep("count the groups by class", budget.counts, 1, off_by(budget.counts)))
-        return BudgetPlan(f"DiffGen ({self.score})", self.budget, tuple(steps), facts.rows_per_unit)
-
-    def _check(self, schema: Schema) -> None:
-        """Refuse, before anything is spent, parameters that cannot be."""
+    def check(self, schema: Schema) -> None:
         if not predictors(schema):
             raise RequestError("The schema has no attribute but the class that could be released.")
         if self.specialisations != AUTO:
@@ -156,23 +162,19 @@ class DiffGen(CutRelease):
             check_number(name, getattr(self, name), 0, 0.9)
         if self.total_share + self.frequency_share > 0.9:
             raise RequestError("total_share and frequency_share together must leave a tenth of epsilon.")
-        for name, allowed in (
-            ("score", tuple(SCORES)),
-            ("calibration", ("generic", "monotone")),
-            ("points", ("first", "joint")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise RequestError(f"{name} must be one of {', '.join(allowed)}. Got {getattr(self, name)!r} instead.")
+        check_word("score", self.score, tuple(SCORES))
+        check_word("calibration", self.calibration, ("generic", "monotone"))
+        check_word("points", self.points, ("first", "joint"))
         if self.threshold != AUTO:
             check_number("threshold", self.threshold, 1, 1_000_000_000, whole=True)
-        check_threshold(self.threshold, self.shares(schema, 0).counts)
+        check_threshold(self.threshold, self.budget_for(schema).counts.epsilon)
         self._check_candidates(schema)
 
     def _check_candidates(self, schema: Schema) -> None:
         """Refuse, before anything is spent, a schema whose candidates could become too many for one choice."""
         nodes = [cut_nodes(attribute) for attribute in predictors(schema)]
         sizes = [attribute.size for attribute in predictors(schema)]
-        rounds = self.shares(schema, schema.rows_at_most).rounds if self.specialisations != AUTO else MOST_AUTO
+        rounds = MOST_AUTO if self.specialisations == AUTO else int(self.specialisations)
         if sum(nodes) + rounds > MOST_VALUES:
             raise RequestError(f"The taxonomies and specialisations make more than {MOST_VALUES} values to choose from.")
         behind = max(sum(sizes), (rounds + 1) * max(sizes)) * len(schema.class_labels)
@@ -181,11 +183,11 @@ class DiffGen(CutRelease):
 
     # -- Algorithm 1 ------------------------------------------------------------------------------------------------
 
-    def _release(self, private: PrivateTable, progress: Progress) -> ReleasedTable:
+    def _learn(self, private: PrivateTable, progress: Progress) -> ReleasedTable:
         schema = private.schema
-        total = self.shares(schema, 0).total
-        rows = int(private.count(epsilon=total)) if total.units else 0
-        budget = self.shares(schema, rows)
+        total = self.budget_for(schema).total
+        rows = 0 if total is None else int(private.count(epsilon=total.epsilon))
+        budget = self.budget_for(schema, rows)
         weights = self._frequencies(private, budget.frequencies)
         specialising = Specialising(private, self, budget)
         for _ in progress.steps(range(budget.rounds), "specialisations"):  # line 6
@@ -193,23 +195,23 @@ class DiffGen(CutRelease):
                 break
         cuts = specialising.cuts
         returned = specialising.unspent if self.leftover else 0
-        counts = Epsilon(budget.counts.units + returned)
+        counts = Epsilon(budget.counts.epsilon.units + returned)
         groups, table, counting = count_groups(private, cuts, counts, self.threshold)  # line 12
-        if total.units:
+        if total is not None:
             table = with_total(table, rows)
         self.cuts_ = {cut.attribute.name: cut for cut in cuts}
         kept = table.sum(axis=1) > 0
         values = {cut.attribute.name: cut.values() for cut in cuts}
-        counting = replace(counting, adjusted=bool(total.units))
+        counting = replace(counting, adjusted=total is not None)
         planned = rows if self.specialisations == AUTO else None
         notes = () if specialising.made == budget.rounds else (TOO_FEW.format(specialising.made, budget.rounds),)
         return ReleasedTable(schema, values, groups[kept], table[kept], weights, counting, notes, planned)
 
-    def _frequencies(self, private: PrivateTable, epsilon: Epsilon) -> dict[str, NDArray[np.float64]]:
-        if not epsilon.units:
+    def _frequencies(self, private: PrivateTable, step: PlanStep | None) -> dict[str, NDArray[np.float64]]:
+        if step is None:
             return {}
         names = [attribute.name for attribute in predictors(private.schema)]
-        return {name: private.histogram(name, epsilon=epsilon).nonnegative().astype(np.float64) for name in names}
+        return {name: private.histogram(name, epsilon=step.epsilon).nonnegative().astype(np.float64) for name in names}
 
 
 class Specialising:
@@ -223,12 +225,12 @@ class Specialising:
         self._round = 0
         self.made = 0
         self._families: dict[int, tuple[Cut, dict[int, Splits]]] = {}
-        self.unspent = budget.choice.units * settings.choices(private.schema, budget.rounds)
+        self.unspent = budget.choosing
         self.cuts: list[Cut] = [root_cut(attribute) for attribute in predictors(private.schema)]  # lines 1 and 2
-        if settings.points == "first":  # line 4
+        if budget.points is not None:  # line 4
             for place, cut in enumerate(self.cuts):
                 if isinstance(cut, NumericCut):
-                    self.cuts[place] = self._with_points(cut, cut.divisible())
+                    self.cuts[place] = self._with_points(cut, cut.divisible(), budget.points)
 
     def go_on(self) -> bool:
         """One round: choose a value and specialise it. False if none was left that makes no more groups than allowed."""
@@ -245,9 +247,9 @@ class Specialising:
         if not candidates:
             return False
         families: list[Splits] = [self._family(*candidate) for candidate in candidates]
-        (chosen,) = self._private.choose_cells(  # line 7
+        chosen = self._private.choose(  # line 7
             families,
-            epsilon=self._spend(),
+            epsilon=self._spend(self._budget.values),
             score=SCORES[self._settings.score],
             calibration=self._settings.calibration,
         )
@@ -263,7 +265,7 @@ class Specialising:
         else:
             new = cut.specialised(value)
             last = self._round == self._budget.rounds  # nobody would use the points of the last round
-            self.cuts[place] = new if last else self._with_points(new, [value, value + 1])  # line 9
+            self.cuts[place] = new if last else self._with_points(new, [value, value + 1], self._budget.new_points)  # line 9
         return True
 
     def _values(self, cut: Cut) -> list[int]:
@@ -289,18 +291,18 @@ class Specialising:
             return Divide(cut.attribute.name, *cut.span(value))
         return cut.candidate(value)
 
-    def _with_points(self, cut: NumericCut, intervals: Sequence[int]) -> NumericCut:
+    def _with_points(self, cut: NumericCut, intervals: Sequence[int], step: PlanStep | None) -> NumericCut:
         """The cut with a private choice of a split point in some of its intervals, which share one price."""
         wanted = [interval for interval in intervals if interval in cut.divisible()]
-        if not wanted:
+        if not wanted or step is None:
             return cut
-        spent = self._spend()
+        spent = self._spend(step)
         key = cut.key()
-        cells = self._private if key is None else self._private.cells(key)
+        cells = self._private.cells(LEAF if key is None else key)
         # Intervals that are not asked need some candidates too, whichever.
         spans = [cut.span(place if place in wanted else wanted[0]) for place in range(len(cut))]
         families = [[Thresholds(cut.attribute.name, *span)] for span in spans]
-        chosen = cells.choose_cells(
+        chosen = cells.choose(
             families,
             epsilon=[spent if place in wanted else 0 for place in range(len(cut))],
             score=SCORES[self._settings.score],
@@ -314,9 +316,9 @@ class Specialising:
             points[place] = cut.attribute.floor_code(split.key.numbers(self._private.schema)[0])
         return cut.with_points(points)
 
-    def _spend(self) -> Epsilon:
-        self.unspent -= self._budget.choice.units
-        return self._budget.choice
+    def _spend(self, step: PlanStep) -> Epsilon:
+        self.unspent -= step.epsilon.units
+        return step.epsilon
 
 
 def _numeric(schema: Schema) -> list[Numeric]:

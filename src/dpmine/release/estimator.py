@@ -2,65 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes import Codes, smallest_type
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.mining.budget_plans import BudgetPlan
-from dpmine.mining.estimators import Estimator, SchemaLike, check_seed, named_columns
-from dpmine.progress import Progress
+from dpmine.base.errors import RequestError
+from dpmine.budget.plans import BudgetPlan
+from dpmine.facts.encoding import Codes, smallest_type
+from dpmine.mining.estimators import Estimator, named_columns
+from dpmine.mining.parameters import check_seed
+from dpmine.models.trees import encode_rows
 from dpmine.release.released import Columns, ReleasedTable
 from dpmine.release.sheet import release_sheet
-from dpmine.schema import Schema
-from dpmine.tables import PrivateTable
-from dpmine.tree_models import encode_rows
 
 
-class ReleaseEstimator(Estimator):
+class ReleaseEstimator(Estimator[ReleasedTable]):
     """A way to release a table for classification.
 
-    After fit: `released_` (groups and noisy counts), `schema_` (the public facts), `plan_` (its budget plan), `cost_` (the
-    epsilon that the release discloses), `charged_` (by how much the budget fell: less where answers were free, or where not
-    all was needed). Nothing else about the rows is kept.
+    After fit: `released_` (groups and noisy counts) and `plan_` (the budget plan that was carried out), beside what every
+    estimator has. Nothing else about the rows is kept.
     """
 
+    doing = "Releasing by"
     raw_by_default = False
     """Whether rows are drawn back into the raw domains unless told otherwise."""
 
     released_: ReleasedTable
-    schema_: Schema
     plan_: BudgetPlan
-    cost_: Epsilon
-    charged_: Epsilon
-
-    def _release(self, private: PrivateTable, progress: Progress) -> ReleasedTable:
-        """Ask the private table, spend at most the budget, and return what may be released."""
-        raise NotImplementedError
 
     def _groups_of(self, rows: dict[str, Codes], count: int) -> NDArray[np.int64]:
         """For each row the number of its value of each attribute, as in `ReleasedTable.groups`."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any = None, *, schema: SchemaLike = None, progress: bool | None = None) -> Self:
-        """Learn what to release from a private table, or from rows in hand: fit(private) or fit(X, y, schema=...)."""
-        with self._private(X, y, schema) as private:
-            return self._learn(private, progress)
-
-    def _learn(self, private: PrivateTable, progress: bool | None) -> Self:
-        plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
-        before = private.remaining().units
-        guarded = private.with_room_for(Epsilon(plan.cost.units // plan.rows_per_unit))
-        self.released_ = self._release(guarded, Progress(f"Releasing by {plan.algorithm}", shown=progress))
-        self.schema_, self.cost_ = private.schema, plan.cost
-        self.plan_ = self.plan(private.schema, rows=self.released_.planned_rows)
+    def _keep(self, found: ReleasedTable) -> None:
+        self.released_ = found
+        self.plan_ = self.plan(self.schema_, rows=found.planned_rows)
         given = {name: item.item() if isinstance(item, np.generic) else item for name, item in self.get_params().items()}
         self._fitted_with = {name: item for name, item in given.items() if name != "schema"} | {"epsilon": str(self.budget)}
-        self.charged_ = Epsilon(before - private.remaining().units)
-        return self
 
     def release(self) -> ReleasedTable:
         """The released groups with their noisy counts."""

@@ -12,13 +12,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.cuts import CutValue
-from dpmine.errors import DpmineError, RequestError
-from dpmine.frames import reading
-from dpmine.release.released import Columns, plain_values
+from dpmine.base.errors import DpmineError, RequestError
+from dpmine.facts.kinds.kind import Single
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.registry import values_of
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import reading
+from dpmine.models.cuts import CutValue
+from dpmine.models.trees import encode_rows
+from dpmine.release.released import Columns
 from dpmine.release.sheet import FORMAT, FORMAT_VERSION
-from dpmine.schema import Numeric, Schema, Single
-from dpmine.tree_models import encode_rows
 
 LONGEST_SHEET = 100_000_000  # bytes
 
@@ -56,7 +59,7 @@ class Generaliser:
         codes, _ = encode_rows(X, self.schema, names)
         columns = {name: self._generalised(name)[column].tolist() for name, column in codes.items() if name in self.values}
         if target in codes:
-            columns[target] = plain_values(self.schema.single(target))[codes[target]].tolist()
+            columns[target] = values_of(self.schema.single(target))[codes[target]].tolist()
         return {attribute.name: columns[attribute.name] for attribute in self.schema.attributes if attribute.name in columns}
 
     def _generalised(self, name: str) -> NDArray[Any]:
@@ -100,4 +103,4 @@ def _codes(attribute: Single, form: dict[str, Any]) -> tuple[int, ...]:
         if not 0 <= first <= last < attribute.size:
             raise RequestError(f"The sheet's values of {attribute.name!r} are not on its grid.")
         return tuple(range(first, last + 1))
-    return tuple(attribute.code(category) for category in form["categories"])
+    return tuple(code for category in form["categories"] for code in range(*attribute.codes_of(category)))

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.base.public_random import public_generator
 from dpmine.baselines import GreedyTree
 from dpmine.baselines.greedy import ReferenceTree
-from dpmine.public_random import public_generator
 from dpmine.release.released import ReleasedTable
 from dpmine.report.release_page import SelfTest
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from dpmine.base.public_random import public_generator
 from dpmine.baselines import C45, GreedyTree
-from dpmine.public_random import public_generator
+from dpmine.models.trees import encode_rows
 from dpmine.release.bars import axes_of
 from dpmine.release.learning import (
     DEPTH,
@@ -25,7 +26,6 @@ from dpmine.release.learning import (
 )
 from dpmine.release.released import ReleasedTable
 from dpmine.report.release_page import OwnerView, TrueUtility
-from dpmine.tree_models import encode_rows
 
 
 def owner_view(table: Any, released: ReleasedTable, seed: int) -> OwnerView:

@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.cuts import CutValue
-from dpmine.epsilon import Epsilon
-from dpmine.intervals import noise_deviation, noise_half_width, noise_scale
-from dpmine.public_random import PublicGenerator, public_generator
-from dpmine.queries import phantoms
-from dpmine.schema import Attribute, Nominal, Numeric, Schema, Unit
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.public_random import PublicGenerator, public_generator
+from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.registry import values_of
+from dpmine.facts.schema import Schema
+from dpmine.models.cuts import CutValue
+from dpmine.noise.laws import DiscreteLaplace, of_counts
+from dpmine.noise.phantoms import phantoms
 
 Columns = dict[str, list[Any]]
 MOST_ROWS_WRITTEN = 20_000_000
@@ -38,23 +42,28 @@ class GroupCounting:
     adjusted: bool = False
 
     @property
+    def law(self) -> DiscreteLaplace:
+        """Of the noise in a count."""
+        return of_counts(self.epsilon)
+
+    @property
     def scale(self) -> float:
-        return 1 / float(self.epsilon)
+        return float(self.law.fraction)
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a count."""
-        return noise_deviation(noise_scale(1, self.epsilon))
+        return self.law.deviation()
 
     @property
     def half_width(self) -> int:
         """A count is off by at most this much in 95 % of the cases."""
-        return noise_half_width(noise_scale(1, self.epsilon), 0.95)
+        return self.law.half_width(0.95)
 
     @property
     def phantoms(self) -> float:
         """How many counts would be shown by noise alone, were all of them empty: a bound, as some are not."""
-        return 0 if self.at_least is None else phantoms(self.possible, self.epsilon, self.at_least)
+        return 0 if self.at_least is None else phantoms(self.possible, self.law, self.at_least)
 
     @property
     def phantom_records(self) -> float:
@@ -155,7 +164,7 @@ class ReleasedTable:
     def raw_rows(self, seed: int | None = None) -> Columns:
         """Records in the attributes' own domains, ready for any learner: a dict of columns."""
         codes, label = self.raw_codes(seed)
-        columns = {name: plain_values(self.schema.single(name))[codes[name]].tolist() for name in codes}
+        columns = {name: values_of(self.schema.single(name))[codes[name]].tolist() for name in codes}
         return self._with_class(columns, label)
 
     def _repeated(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -172,14 +181,6 @@ class ReleasedTable:
         columns[self.target] = np.array(self.schema.class_labels, dtype=object)[label].tolist()
         order = [attribute.name for attribute in self.schema.attributes if attribute.name in columns]
         return {name: columns[name] for name in order}
-
-
-def plain_values(attribute: Nominal | Numeric) -> NDArray[Any]:
-    """What each code of an attribute stands for: a category, or a grid point as a whole number where all are."""
-    if isinstance(attribute, Nominal):
-        return np.array(attribute.categories, dtype=object)
-    whole = attribute.low == attribute.low.to_integral_value() and attribute.step == attribute.step.to_integral_value()
-    return attribute.edges.astype(np.int64) if whole else attribute.edges
 
 
 def _drawn(

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dpmine.cuts import CutValue
-from dpmine.epsilon import Epsilon
-from dpmine.mining.budget_plans import BudgetPlan
-from dpmine.release.released import GroupCounting, ReleasedTable, plain_values
-from dpmine.schema import ItemList, Numeric, Schema, Single
+from dpmine.base.epsilon import Epsilon
+from dpmine.budget.plans import BudgetPlan
+from dpmine.facts.kinds.kind import Single
+from dpmine.facts.kinds.registry import values_of
+from dpmine.facts.schema import Schema
+from dpmine.models.cuts import CutValue
+from dpmine.release.released import GroupCounting, ReleasedTable
 
 FORMAT = "dpmine-release"
 FORMAT_VERSION = 1
@@ -73,15 +75,15 @@ def sorted_by(schema: Schema, values: Mapping[str, tuple[CutValue, ...]]) -> lis
 
 
 def _attribute_form(attribute: Single, values: tuple[CutValue, ...]) -> dict[str, Any]:
-    if isinstance(attribute, Numeric):
-        points = plain_values(attribute)
+    if attribute.ordered:
+        points = values_of(attribute)
         spans = [
             {"name": value.name, "from": points[value.codes[0]].item(), "to": points[value.codes[-1]].item()}
             for value in values
         ]
-        return {"kind": "numeric", "values": spans}
+        return {"kind": attribute.kind, "values": spans}
     named = [{"name": value.name, "categories": [attribute.label(code) for code in value.codes]} for value in values]
-    return {"kind": "nominal", "values": named}
+    return {"kind": attribute.kind, "values": named}
 
 
 def _meaning(released: ReleasedTable, parameters: Mapping[str, Any], plan: BudgetPlan, raw: bool) -> list[str]:
@@ -100,7 +102,7 @@ def _meaning(released: ReleasedTable, parameters: Mapping[str, Any], plan: Budge
         sentences.append(
             f"Of {len(released):,} records {released.rows_written:,} are written, each standing for as many as any other."
         )
-    left_out = [attribute.name for attribute in schema.attributes if isinstance(attribute, ItemList)]
+    left_out = [attribute.name for attribute in schema.lists]
     if left_out:
         sentences.append(f"Lists are not released: {', '.join(left_out)}.")
     sentences += released.notes

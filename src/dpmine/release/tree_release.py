@@ -17,29 +17,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes import Codes
-from dpmine.cuts import CutValue, predictors, told_apart, value_name
-from dpmine.epsilon import Epsilon
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
-from dpmine.mining.estimators import Amount, SchemaLike, check_number
-from dpmine.mining.trees.classifier import AUTO, TreeClassifier
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.progress import Progress
+from dpmine.budget.plans import PlanStep, StatedBudget, off_by, part_of
+from dpmine.facts.encoding import Codes
+from dpmine.facts.schema import Schema
+from dpmine.mining.estimators import Amount, SchemaLike
+from dpmine.mining.parameters import check_number
+from dpmine.mining.trees.greedy import AUTO, GreedyTrees, TreeBudget, counted_rows
 from dpmine.mining.trees.growing import Growth, Sprout
+from dpmine.models.cuts import CutValue, predictors, told_apart, value_name
+from dpmine.models.trees import MILLION, Node, Trees, columns_of, lookup
 from dpmine.postprocess.totals import whole_with_total, with_total
-from dpmine.progress import Progress
 from dpmine.release.estimator import ReleaseEstimator
 from dpmine.release.released import GroupCounting, ReleasedTable, Weights
-from dpmine.schema import Schema
-from dpmine.tables import PrivateTable
-from dpmine.tree_models import MILLION, Node, Trees, columns_of, lookup
+from dpmine.tables.private_table import PrivateTable
 
 Integers = NDArray[np.int64]
 OVERLAP = "Groups differ in how far they generalise an attribute: a value of one group may contain that of another."
 COVER = 0.25  # of the noise scale of a frequency: what every value of an attribute that the tree splits by has at least
+
+
+@dataclass(frozen=True)
+class TreeReleaseBudget(StatedBudget):
+    """The tree has what frequencies leave. A row is in the counts of every attribute, so they add up."""
+
+    tree: TreeBudget
+    frequencies: PlanStep | None
 
 
 @dataclass(repr=False, eq=False)
@@ -58,51 +66,48 @@ class TreeRelease(ReleaseEstimator):
     epsilon: Amount = 1.0
     frequency_share: float = 0.15
     leaf_share: float = 0.12
-    max_depth: int | str = AUTO
+    max_depth: int | str = GreedyTrees.max_depth
     schema: SchemaLike = None
 
     raw_by_default = True
 
     # -- the budget plan --------------------------------------------------------------------------------------------
 
-    def frequency_budget(self, schema: Schema) -> Epsilon:
-        """For the counts of each attribute's values: a row is in all of them, so they add up."""
-        share = Fraction(str(self.frequency_share)) / max(len(predictors(schema)), 1)
-        return part_of(self.row_budget(schema), share)
+    def title(self, schema: Schema) -> str:
+        return "TreeRelease"
 
-    def tree(self, schema: Schema) -> TreeClassifier:
-        """The tree, with what frequencies leave of the budget."""
-        taken = self.frequency_budget(schema).units * len(predictors(schema)) * schema.rows_per_unit
-        return TreeClassifier(
-            epsilon=Epsilon(self.budget.units - taken),
-            max_depth=self.max_depth,
-            leaf_share=self.leaf_share,
-        )
-
-    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
-        facts = Schema.load(schema)
+    def check(self, schema: Schema) -> None:
         check_number("frequency_share", self.frequency_share, 0, 0.9)
-        each = self.frequency_budget(facts)
-        steps = self.tree(facts).plan(facts, rows=rows).steps
-        if each.units:
-            steps = (*steps, PlanStep("count the values of every attribute", each, len(predictors(facts)), off_by(each)))
-        return BudgetPlan("TreeRelease", self.budget, steps, facts.rows_per_unit)
+        self._greedy.check()
+
+    @property
+    def _greedy(self) -> GreedyTrees:
+        return GreedyTrees(self.max_depth, leaf_share=self.leaf_share)
+
+    def budget_for(self, schema: Schema, rows: float = 0) -> TreeReleaseBudget:
+        budget, attributes = self.row_budget(schema), len(predictors(schema))
+        each = part_of(budget, Fraction(str(self.frequency_share)) / max(attributes, 1))
+        left = Epsilon(budget.units - each.units * attributes)
+        return TreeReleaseBudget(
+            self._greedy.shares(left, schema, rows),
+            PlanStep.if_any("count the values of every attribute", each, attributes, off_by(each)),
+        )
 
     # -- releasing --------------------------------------------------------------------------------------------------
 
-    def _release(self, private: PrivateTable, progress: Progress) -> ReleasedTable:
+    def _learn(self, private: PrivateTable, progress: Progress) -> ReleasedTable:
         schema = private.schema
-        tree = self.tree(schema)
         growth = Growth(private, ())
-        rows = tree.counted_rows(growth)
-        budget = tree.shares(tree.row_budget(schema), rows)
-        (grown,) = tree.grow_from(growth, [growth.root], budget, progress)
+        rows = counted_rows(growth, self.budget_for(schema).tree.count)
+        budget = self.budget_for(schema, rows)
+        (grown,) = self._greedy.grow(growth, [growth.root], budget.tree, progress)
         names = [attribute.name for attribute in predictors(schema)]
-        weights = self._frequencies(private, names, columns_of(Trees(schema.class_labels, (grown,))))
+        decisive = columns_of(Trees(schema.class_labels, (grown,)))
+        weights = self._frequencies(private, decisive, budget.frequencies)
         self._root = growth.root  # from here on nothing can fail: model and release belong together
         values, groups = _regions(self._leaves(), schema, names)
         counts = self._class_counts(grown)
-        counting = GroupCounting(budget.leaves, None, counts.size, adjusted=True)
+        counting = GroupCounting(budget.tree.leaves.epsilon, None, counts.size, adjusted=True)
         planned = round(rows) if self.max_depth == AUTO else None
         return ReleasedTable(schema, values, groups, counts, weights, counting, (OVERLAP,), planned)
 
@@ -117,20 +122,19 @@ class TreeRelease(ReleaseEstimator):
     def _leaves(self) -> list[Sprout]:
         return [leaf for leaf in self._root.leaves() if leaf.reachable]
 
-    def _frequencies(self, private: PrivateTable, names: Sequence[str], decisive: Sequence[str]) -> dict[str, Weights]:
+    def _frequencies(self, private: PrivateTable, decisive: Sequence[str], step: PlanStep | None) -> dict[str, Weights]:
         """How frequent the values of every attribute are, by noisy counts that are made to add up.
 
         Where the tree decides by an attribute, noise must not strike out values: learners would never see them.
         """
-        epsilon = self.frequency_budget(private.schema)
-        if not epsilon.units:
+        if step is None:
             return {}
         weights: dict[str, Weights] = {}
-        for name in names:
-            counted = private.histogram(name, epsilon=epsilon)
-            weights[name] = with_total(counted.counts, int(counted.counts.sum())).astype(np.float64)
-            if name in decisive:
-                weights[name] += COVER * float(counted.scale)
+        for attribute in predictors(private.schema):
+            counted = private.histogram(attribute.name, epsilon=step.epsilon)
+            weights[attribute.name] = with_total(counted.counts, int(counted.counts.sum())).astype(np.float64)
+            if attribute.name in decisive:
+                weights[attribute.name] += COVER * float(counted.law.fraction)
         return weights
 
     def _groups_of(self, rows: Mapping[str, Codes], count: int) -> Integers:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
 from dpmine.report.clusters import Measure
 from dpmine.report.drawing import COLOURS, FONTS, INK, LINE, PAPER, SOFT_INK, fitting, mixed, text_width
 from dpmine.report.words import NOTE, clean, cut, many
@@ -129,8 +129,8 @@ def map_svg(drawn: ClusterMap) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONTS}">',
-            f"<title>{escape(title)}</title>",
-            f"<desc>{escape(words)}</desc>",
+            f"<title>{escape(title, quote=False)}</title>",
+            f"<desc>{escape(words, quote=False)}</desc>",
             f'<rect class="paper" width="{width:g}" height="{height:g}" rx="10" fill="{PAPER}"/>',
             _text(LEFT, 34, fitting(title, width - LEFT - 16, 18, bold=True), 18, INK, "start", bold=True),
             _text(LEFT, 55, drawn.note, 12, SOFT_INK, "start"),
@@ -224,7 +224,7 @@ def _marks(drawn: ClusterMap, ground: _Ground) -> Iterator[str]:
     for number in np.argsort(-drawn.radii, kind="stable"):
         at = f'cx="{x[number]:.1f}" cy="{y[number]:.1f}"'
         yield "<g>"
-        yield f"<title>{escape(drawn.labels[number])}</title>"
+        yield f"<title>{escape(drawn.labels[number], quote=False)}</title>"
         look = f'fill="{MARK}" fill-opacity="0.28" stroke="#FFFFFF" stroke-width="3.2"'
         yield f'<circle class="mark" {at} r="{drawn.radii[number]:.1f}" {look}/>'
         yield f'<circle {at} r="{drawn.radii[number]:.1f}" fill="none" stroke="{MARK}" stroke-width="1.6"/>'
@@ -242,7 +242,7 @@ def _text(
     x: float, y: float, text: str, size: float, colour: str, anchor: str, *, bold: bool = False, more: str = ""
 ) -> str:
     style = f'font-size="{size:g}" fill="{colour}" text-anchor="{anchor}"' + ' font-weight="600"' * bold + more
-    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text, quote=False)}</text>'
 
 
 def _line(x: float, y: float, to_x: float, to_y: float) -> str:

@@ -6,10 +6,12 @@ import math
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
-from dpmine.expressions import Test
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import Test
+from dpmine.models.trees import MILLION, Node
 from dpmine.report.words import (
     NOTE,
     check_tree,
@@ -22,8 +24,6 @@ from dpmine.report.words import (
     short_answer,
     total_rows,
 )
-from dpmine.schema import Schema
-from dpmine.tree_models import MILLION, Node
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -356,7 +356,7 @@ def fitting(text: str, room: float, size: float, *, bold: bool = False) -> str:
 
 
 def tooltip_svg(group: _Group) -> list[str]:
-    return [f"<title>{escape(group.tooltip)}</title>"] if group.tooltip else []
+    return [f"<title>{escape(group.tooltip, quote=False)}</title>"] if group.tooltip else []
 
 
 def shape_svg(shape: _Box | _Words | _Link) -> str:
@@ -371,7 +371,7 @@ def shape_svg(shape: _Box | _Words | _Link) -> str:
         return f'<path d="{path}" fill="none" stroke="{LINE}" stroke-width="{shape.thickness:.1f}"/>'
     style = ' font-weight="600"' * shape.bold + ' text-anchor="middle"' * shape.centred
     place = f'x="{shape.x:.1f}" y="{shape.y:.1f}" font-size="{shape.size:g}"'
-    return f'<text {place} fill="{shape.colour}"{style} xml:space="preserve">{escape(shape.text)}</text>'
+    return f'<text {place} fill="{shape.colour}"{style} xml:space="preserve">{escape(shape.text, quote=False)}</text>'
 
 
 def paint(drawing: _Drawing, ax: Axes) -> None:

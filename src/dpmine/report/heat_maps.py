@@ -7,7 +7,8 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from dpmine.finite import FiniteMechanism, Floats, exact_text
+from dpmine.design.finite_mechanisms import FiniteMechanism
+from dpmine.noise.finite_tables import Floats, exact_text
 from dpmine.report.bar_charts import line_svg, share_words, text_svg
 from dpmine.report.cluster_maps import SHADES, shade, tick_words, ticks
 from dpmine.report.drawing import LINE

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from xml.sax.saxutils import escape
 
 from dpmine.design.candidates import LAPLACE, PRIOR_ALONE, REMAP, Candidate
+from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.design.workbench import RUNS, Curve, Look, keeps_exactly
-from dpmine.finite import FiniteMechanism
 from dpmine.report.bar_charts import text_svg
 from dpmine.report.drawing import COLOURS, FONTS, INK, PAPER
 from dpmine.report.heat_maps import heat_map_shapes

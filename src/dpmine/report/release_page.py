@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpmine.epsilon import Epsilon
+from dpmine.base.epsilon import Epsilon
 from dpmine.report.bar_charts import Series, bars_svg, columns_svg, interval_words, share_words
 from dpmine.report.html_parts import facts_list, html_table, html_text, page, section
 from dpmine.report.words import many

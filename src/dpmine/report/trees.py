@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
+from dpmine.facts.schema import Schema
+from dpmine.models.trees import Node, Trees
 from dpmine.report.drawing import FONTS, WIDEST_FIGURE, drawing_of, paint, shape_svg, tooltip_svg
 from dpmine.report.words import (
     FEW_VALUES,
@@ -30,8 +32,6 @@ from dpmine.report.words import (
     percent,
     rows_words,
 )
-from dpmine.schema import ItemList, Schema
-from dpmine.tree_models import Node, Trees
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,8 +66,8 @@ def tree_svg(
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONTS}">',
-            f"<title>{escape(drawing.title)}</title>",
-            f"<desc>{escape(drawing.description)}</desc>",
+            f"<title>{escape(drawing.title, quote=False)}</title>",
+            f"<desc>{escape(drawing.description, quote=False)}</desc>",
             *groups,
             "</svg>\n",
         ]
@@ -210,7 +210,6 @@ def _bar(part: float, unicode: bool, columns: int = 24) -> str:
 
 def _attributes(trees: Trees, schema: Schema) -> Iterator[str]:
     """The attributes that a tree could have split by."""
-    for attribute in schema.attributes:
-        predicted = attribute.name == schema.class_attribute
-        if not predicted and not isinstance(attribute, ItemList) and attribute.name != schema.class_attribute:
+    for attribute in schema.singles:
+        if attribute.name != schema.class_attribute:
             yield attribute.name

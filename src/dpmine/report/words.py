@@ -5,10 +5,12 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from dpmine.errors import RequestError
-from dpmine.expressions import AttributeKey, Bins, Compare, Groups, Key, Test
-from dpmine.schema import Nominal, Schema, plain
-from dpmine.tree_models import MILLION, Node
+from dpmine.base.errors import RequestError
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import AttributeKey, Bins, Groups, Key, Test
+from dpmine.language.predicates import Compare
+from dpmine.models.trees import MILLION, Node
 
 NOTE = "Counts are noisy"
 
@@ -29,7 +31,7 @@ def condition(key: Key, number: int, schema: Schema, *, at_most: int = MANY_VALU
 def _answer(key: Key, number: int, schema: Schema, at_most: int) -> str:
     """The condition without the name of the attribute, such as '< 40' or 'is north or east'."""
     if isinstance(key, Bins):
-        cuts = [plain(cut) for cut in key.numbers(schema)]
+        cuts = key.written(schema)
         if 0 < number < len(cuts):
             return f"{cuts[number - 1]} to <{cuts[number]}"
         return f"< {cuts[0]}" if number == 0 else f">= {cuts[-1]}"
@@ -47,8 +49,7 @@ def short_answer(key: Key, number: int, schema: Schema) -> str:
 
 
 def _group_answer(key: Groups, number: int, schema: Schema, at_most: int) -> str:
-    attribute = schema.single(key.attribute)
-    assert isinstance(attribute, Nominal)
+    attribute = key.nominal(schema)
     table = key.table(schema)
     inside = [category for category, group in zip(attribute.categories, table, strict=True) if group == number]
     outside = [category for category, group in zip(attribute.categories, table, strict=True) if group != number]

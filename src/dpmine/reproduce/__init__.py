@@ -5,10 +5,10 @@ Everything here measures against true labels, so it is for generated and for pub
 
 from __future__ import annotations
 
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
 from dpmine.reproduce.diffgen import diffgen_experiments
+from dpmine.reproduce.experiments import Experiment
 from dpmine.reproduce.friedman import friedman_experiments
-from dpmine.reproduce.harness import Experiment
 from dpmine.reproduce.usc import usc_experiments
 from dpmine.reproduce.xiong import xiong_experiments
 

@@ -1,33 +1,15 @@
-"""What a paper says in words about its figures, looked for in the records of a run."""
+"""What a paper says in words about its figures, judged by the records of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpmine.reproduce.harness import Outcome, Point
+from dpmine.reproduce.experiments import AGREES, DISAGREES, UNDECIDED, Finding, Outcome, Point
 from dpmine.reproduce.significance import corrected_t_test, paired_differences
-
-AGREES, UNDECIDED, DISAGREES = "agrees", "undecided", "does not agree"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What there is to see in a run, and whether that is what the paper says; `verdict` is one of the three above."""
-
-    verdict: str
-    found: str
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of a paper, and where to look; None where the run does not hold what it takes to judge."""
-
-    says: str
-    look: Callable[[Outcome], Finding | None]
 
 
 @dataclass(frozen=True)

@@ -19,36 +19,29 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from dpmine.base.public_random import public_generator
 from dpmine.datasets import adult, adult_schema, diffgen_blow_up
 from dpmine.datasets.folder import data_file
 from dpmine.engines.cache import Cache
 from dpmine.engines.encoding import EncodedTable
-from dpmine.public_random import public_generator
-from dpmine.release.released import plain_values
-from dpmine.reproduce.claims import (
-    Claim,
-    Difference,
-    Finding,
-    all_above,
-    at_each_point,
-    difference,
-    error_of,
-    mean_of,
-    within,
-)
-from dpmine.reproduce.harness import (
+from dpmine.facts.kinds.registry import values_of
+from dpmine.reproduce.claims import Difference, all_above, at_each_point, difference, error_of, mean_of, within
+from dpmine.reproduce.experiments import (
     Case,
+    Claim,
     Durations,
     Experiment,
+    Finding,
     Measures,
     Outcome,
+    PairedComparison,
     Point,
     Published,
     Scene,
     grid,
     stable_seed,
 )
-from dpmine.reproduce.plots import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Picture, Style
+from dpmine.reproduce.pictures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Picture, Style
 from dpmine.reproduce.release_runs import (
     ANONYMISATION,
     READING,
@@ -60,9 +53,7 @@ from dpmine.reproduce.release_runs import (
     tds_accuracy,
     write_columns,
 )
-from dpmine.reproduce.significance import PairedComparison
 from dpmine.reproduce.tree_runs import Sample, accuracy, encoded, fold_of, part_of_table
-from dpmine.schema import Nominal, Numeric
 
 PAPER = "Mohammed, Chen, Fung and Yu 2011"
 ADULT_FILE = "adult.parquet"
@@ -255,9 +246,8 @@ def release_of_a_blow_up(scene: Scene) -> dict[str, float]:
     table, records = _adult(data_file(ADULT_FILE)), int(scene.point["records"])
     larger = diffgen_blow_up(table, math.ceil(records / table.rows), seed=scene.seed)
     columns = {
-        attribute.name: plain_values(attribute)[larger.columns[attribute.name][:records]].tolist()
-        for attribute in larger.schema.attributes
-        if isinstance(attribute, Nominal | Numeric)
+        attribute.name: values_of(attribute)[larger.columns[attribute.name][:records]].tolist()
+        for attribute in larger.schema.singles
     }
     with TemporaryDirectory() as folder:
         file = Path(folder) / "blown-up.csv"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpmine.reproduce.claims import checked
-from dpmine.reproduce.harness import Outcome
+from dpmine.reproduce.experiments import Outcome
 from dpmine.reproduce.plots import draw
 from dpmine.reproduce.significance import compare
 from dpmine.reproduce.summaries import summarise, write_csv, write_summary

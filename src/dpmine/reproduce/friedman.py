@@ -17,9 +17,18 @@ from typing import Any
 from dpmine.datasets import RandomTree, adult, adult_schema
 from dpmine.datasets.folder import data_file
 from dpmine.engines.encoding import EncodedTable
-from dpmine.reproduce.harness import Case, Durations, Experiment, Measures, Published, Scene, grid, stable_seed
-from dpmine.reproduce.plots import BLACK, BLUE, GREEN, GREY, ORANGE, RED, Picture, Style
-from dpmine.reproduce.significance import PairedComparison
+from dpmine.reproduce.experiments import (
+    Case,
+    Durations,
+    Experiment,
+    Measures,
+    PairedComparison,
+    Published,
+    Scene,
+    grid,
+    stable_seed,
+)
+from dpmine.reproduce.pictures import BLACK, BLUE, GREEN, GREY, ORANGE, RED, Picture, Style
 from dpmine.reproduce.tree_runs import SCORES, Sample, accuracy, encoded, fold_of
 
 PAPER = "Friedman and Schuster 2010"

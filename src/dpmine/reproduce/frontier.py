@@ -13,17 +13,19 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from dpmine.base.errors import RequestError
+from dpmine.base.public_random import public_generator
 from dpmine.datasets import RandomTree
 from dpmine.engines.encoding import EncodedTable
-from dpmine.errors import RequestError
-from dpmine.public_random import public_generator
-from dpmine.reproduce.harness import Case, Experiment, Measures, Outcome, Scene, grid, stable_seed
-from dpmine.reproduce.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Picture, Style, draw
+from dpmine.facts.facts import Unit
+from dpmine.facts.schema import Schema
+from dpmine.reproduce.experiments import Case, Experiment, Measures, Outcome, Scene, grid, stable_seed
+from dpmine.reproduce.pictures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Picture, Style
+from dpmine.reproduce.plots import draw
 from dpmine.reproduce.records import Record
 from dpmine.reproduce.significance import corrected_t_test, paired_differences
 from dpmine.reproduce.summaries import Row, row_form, summarise, write_csv
 from dpmine.reproduce.tree_runs import Sample, accuracy, encoded, part_of_table
-from dpmine.schema import ItemList, Schema, Unit
 
 REFERENCE = "C4.5"
 TREE_ALGORITHMS = (
@@ -77,8 +79,7 @@ def public_table(table: str, schema: str) -> EncodedTable:
     """A user's table. Trees read no lists, and rows are what is counted, so lists and persons are left out."""
     facts = Schema.load(schema)
     facts.require_class()
-    plain = tuple(attribute for attribute in facts.attributes if not isinstance(attribute, ItemList))
-    return encoded(table, replace(facts, attributes=plain, unit=Unit()))
+    return encoded(table, replace(facts, attributes=facts.singles, unit=Unit()))
 
 
 def training_rows(table: EncodedTable) -> int:

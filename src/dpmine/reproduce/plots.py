@@ -1,61 +1,22 @@
-"""Pictures of experiments: lines with bands of uncertainty, published numbers as open markers.
-
-Colours are those of Okabe and Ito, which people with any kind of colour vision can tell apart; markers differ too.
-"""
+"""Pictures of experiments drawn: lines with bands of uncertainty, published numbers as open markers."""
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpmine.errors import RequestError
-from dpmine.reproduce.harness import Outcome, Point, Setting
+from dpmine.base.errors import RequestError
+from dpmine.reproduce.experiments import Outcome, Point, Setting
+from dpmine.reproduce.pictures import BLACK, Picture, Style
 from dpmine.reproduce.summaries import Row, summarise
 
-BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE, GREY = (
-    *("#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"),
-    "#7F7F7F",
-)
-PALETTE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK, GREY)
-MARKERS = "osD^vPX*"
 BAND = 1.96  # standard errors to either side: 95 % of means lie within
 RESOLUTION = 150  # dots per inch
 LETTERS_AN_INCH = 18  # of a note; a longer line than the figure would push the legend away from the panels
 TEXT, SOFT_TEXT = "#333333", "#5A5A5A"
-
-
-@dataclass(frozen=True)
-class Style:
-    """How the line of one algorithm looks."""
-
-    colour: str
-    marker: str = "o"
-    line: str = "-"
-
-
-@dataclass(frozen=True)
-class Picture:
-    """What goes where: a parameter along the axis, further ones across panels and over several pictures."""
-
-    x: str
-    x_title: str
-    y_title: str = "accuracy on the test set, %"
-    measure: str = "accuracy"
-    log_x: bool = False
-    bands: bool = True
-    columns: str | None = None
-    rows: str | None = None
-    pages: str | None = None
-    note: str = ""
-    ending: str = ""
-    styles: Mapping[str, Style] = field(default_factory=dict)
-
-    def style(self, algorithm: str, place: int) -> Style:
-        return self.styles.get(algorithm, Style(PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]))
 
 
 def pyplot() -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dpmine.line_files import LineFile
+from dpmine.base.line_files import LineFile
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from dpmine.codes import Codes, smallest_type
+from dpmine.baselines import C45, TDS
 from dpmine.engines.encoding import EncodedTable
+from dpmine.facts.encoding import Codes, smallest_type
+from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.schema import Schema
+from dpmine.owner.opening import open as open_table
+from dpmine.release.diffgen import DiffGen
 from dpmine.reproduce.tree_runs import Sample, fitted
-from dpmine.schema import Nominal, Schema, Unit
 
 READING, ANONYMISATION, WRITING, TOTAL = "reading", "anonymisation", "writing", "total"
 
 
 def diffgen_accuracy(sample: Sample, *, epsilon: float, specialisations: int, score: str) -> float:
     """Release the training rows by DiffGen as published, train on the release; the percentage of test rows got right."""
-    from dpmine.baselines import C45
-    from dpmine.release.diffgen import DiffGen
-
     model = fitted(DiffGen(epsilon=epsilon, specialisations=specialisations, score=score), sample.training)
     released = model.release()
     group, label = np.nonzero(released.counts)  # a row for each group and class, which counts so many times
@@ -39,8 +41,6 @@ def diffgen_accuracy(sample: Sample, *, epsilon: float, specialisations: int, sc
 
 def tds_accuracy(sample: Sample, *, k: int) -> float:
     """NOT PRIVATE. Generalise the training rows to k-anonymity, train on them; the percentage of test rows got right."""
-    from dpmine.baselines import C45, TDS
-
     schema = sample.training.schema
     columns, target = sample.training.columns, schema.require_class()
     cuts = TDS(k).fit_codes(columns, columns[target], schema)
@@ -77,9 +77,6 @@ def seconds_of_a_release(
     table: Path, schema: Schema, release: Path, *, epsilon: float, specialisations: int
 ) -> dict[str, float]:
     """Read a CSV file, release it by DiffGen and write the released rows as CSV: the seconds of each step."""
-    from dpmine.dataset import open as open_table
-    from dpmine.release.diffgen import DiffGen
-
     model = DiffGen(epsilon=epsilon, specialisations=specialisations)
     moments = [time.perf_counter()]
     with open_table(table, schema=schema, ledger=None, cap=model.budget) as data:

@@ -14,19 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dpmine.errors import DataError
-from dpmine.reproduce.harness import Outcome, Point
+from dpmine.base.errors import DataError
+from dpmine.reproduce.experiments import Outcome, Point
 from dpmine.reproduce.records import Record
-
-
-@dataclass(frozen=True)
-class PairedComparison:
-    """Which algorithms to compare, on which measure, at which level; `test_share` is test rows / training rows."""
-
-    algorithms: tuple[str, ...]
-    test_share: float
-    measure: str = "accuracy"
-    level: float = 0.05
 
 
 @dataclass(frozen=True)

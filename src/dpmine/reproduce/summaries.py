@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpmine.reproduce.harness import Outcome, Point, Published, canonical
+from dpmine.reproduce.experiments import Outcome, Point, Published, canonical
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.base.public_random import public_generator
+from dpmine.baselines import C45, ID3
 from dpmine.engines.encoding import EncodedTable, encode
-from dpmine.frames import reading
-from dpmine.public_random import public_generator
-from dpmine.reproduce.harness import stable_seed
-from dpmine.schema import Schema
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import reading
+from dpmine.mining.forests import GreedyForest, RandomForest
+from dpmine.mining.trees.classifier import TreeClassifier
+from dpmine.mining.trees.diffp_c45 import DiffPC45
+from dpmine.mining.trees.diffp_id3 import DiffPID3
+from dpmine.mining.trees.estimator import TreeEstimator
+from dpmine.mining.trees.sulq_id3 import SulqID3
+from dpmine.owner.opening import open as open_table
+from dpmine.release.estimator import ReleaseEstimator
+from dpmine.reproduce.experiments import stable_seed
 
-if TYPE_CHECKING:
-    from dpmine.mining.trees.estimator import TreeEstimator
-    from dpmine.release.estimator import ReleaseEstimator
-
-Model = TypeVar("Model", bound="TreeEstimator | ReleaseEstimator")
+Model = TypeVar("Model", bound=TreeEstimator | ReleaseEstimator)
 
 SCORES = {"InfoGain": "infogain", "Gini": "gini", "Max": "max"}
 BINS = 10  # of a numeric attribute, for algorithms that know categories only
@@ -70,8 +75,6 @@ def accuracy(algorithm: str, sample: Sample, *, epsilon: float, depth: int) -> f
 
 def fitted(model: Model, table: EncodedTable) -> Model:
     """Fit with a budget of its own: a ledger in memory that grants this one model all it asks for."""
-    from dpmine.dataset import open as open_table
-
     with open_table(table, schema=table.schema, ledger=None, cap=model.budget) as data:
         model.fit(data.grant("experiment", epsilon=model.budget), progress=False)
     return model
@@ -82,8 +85,6 @@ def fitted(model: Model, table: EncodedTable) -> Model:
 
 def _diffp_id3(criterion: str) -> Callable[[float, int], TreeEstimator]:
     def build(epsilon: float, depth: int) -> TreeEstimator:
-        from dpmine.mining.trees.diffp_id3 import DiffPID3
-
         return DiffPID3(epsilon=epsilon, max_depth=depth, criterion=criterion, bins=BINS)
 
     return build
@@ -91,34 +92,24 @@ def _diffp_id3(criterion: str) -> Callable[[float, int], TreeEstimator]:
 
 def _diffp_c45(criterion: str) -> Callable[[float, int], TreeEstimator]:
     def build(epsilon: float, depth: int) -> TreeEstimator:
-        from dpmine.mining.trees.diffp_c45 import DiffPC45
-
         return DiffPC45(epsilon=epsilon, max_depth=depth, criterion=criterion)
 
     return build
 
 
 def _sulq_id3(epsilon: float, depth: int) -> TreeEstimator:
-    from dpmine.mining.trees.sulq_id3 import SulqID3
-
     return SulqID3(epsilon=epsilon, max_depth=depth, bins=BINS)
 
 
 def _tree_classifier(epsilon: float, depth: int) -> TreeEstimator:
-    from dpmine.mining.trees.classifier import TreeClassifier
-
     return TreeClassifier(epsilon=epsilon)
 
 
 def _greedy_forest(epsilon: float, depth: int) -> TreeEstimator:
-    from dpmine.mining.forests import GreedyForest
-
     return GreedyForest(epsilon=epsilon)
 
 
 def _random_forest(epsilon: float, depth: int) -> TreeEstimator:
-    from dpmine.mining.forests import RandomForest
-
     return RandomForest(epsilon=epsilon)
 
 
@@ -134,15 +125,11 @@ PRIVATE: dict[str, Callable[[float, int], TreeEstimator]] = {
 
 
 def _id3(depth: int) -> Any:
-    from dpmine.baselines import ID3
-
     return ID3(max_depth=None)
 
 
 def _c45(*, pruning: bool, limited: bool = False) -> Callable[[int], Any]:
     def build(depth: int) -> Any:
-        from dpmine.baselines import C45
-
         return C45(max_depth=depth if limited else None, pruning=pruning)
 
     return build

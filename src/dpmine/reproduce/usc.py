@@ -17,18 +17,32 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.base.public_random import public_generator
 from dpmine.design.candidates import LAPLACE, PRIOR_ALONE, REMAP, Candidate, pick
 from dpmine.design.constructions import heuristic, rounded_places, truncated_geometric
+from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.design.linear_programs import has_solver
 from dpmine.design.priors import Prior
 from dpmine.design.setting import Setting as Question
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.finite import FiniteMechanism, Floats
-from dpmine.public_random import public_generator
-from dpmine.reproduce.claims import AGREES, DISAGREES, Claim, Finding, mean_of
-from dpmine.reproduce.harness import Case, Durations, Experiment, Measures, Outcome, Point, Scene, grid
-from dpmine.reproduce.plots import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Picture, Style
+from dpmine.noise.finite_tables import Floats
+from dpmine.reproduce.claims import mean_of
+from dpmine.reproduce.experiments import (
+    AGREES,
+    DISAGREES,
+    Case,
+    Claim,
+    Durations,
+    Experiment,
+    Finding,
+    Measures,
+    Outcome,
+    Point,
+    Scene,
+    grid,
+)
+from dpmine.reproduce.pictures import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Picture, Style
 
 SLIDES = "USC QED group, slides on optimal mechanisms and side information, 2016"
 TRADEOFF, COLLUSION = "usc-tradeoff", "usc-collusion"

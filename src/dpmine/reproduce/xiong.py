@@ -18,23 +18,39 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.base.public_random import public_generator
 from dpmine.engines.encoding import EncodedTable
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.mining.clustering.dplloyd import DPLloyd
+from dpmine.mining.clustering.estimator import ClusterEstimator
+from dpmine.mining.clustering.kmeans import KMeans
+from dpmine.owner.opening import open as open_table
 from dpmine.postprocess.weighted_kmeans import weighted_kmeans
-from dpmine.public_random import public_generator
-from dpmine.reproduce.claims import AGREES, DISAGREES, Claim, Finding, all_above, difference, mean_of
-from dpmine.reproduce.harness import Case, Durations, Experiment, Measures, Outcome, Point, Scene, grid
-from dpmine.reproduce.plots import BLACK, BLUE, GREY, ORANGE, RED, RESOLUTION, TEXT, Picture, Style, pyplot
-from dpmine.reproduce.significance import PairedComparison
+from dpmine.reproduce.claims import all_above, difference, mean_of
+from dpmine.reproduce.experiments import (
+    AGREES,
+    DISAGREES,
+    Case,
+    Claim,
+    Durations,
+    Experiment,
+    Finding,
+    Measures,
+    Outcome,
+    PairedComparison,
+    Point,
+    Scene,
+    grid,
+)
+from dpmine.reproduce.pictures import BLACK, BLUE, GREY, ORANGE, RED, Picture, Style
+from dpmine.reproduce.plots import RESOLUTION, TEXT, pyplot
 from dpmine.reproduce.tree_runs import encoded
-from dpmine.schema import Numeric, Schema
-
-if TYPE_CHECKING:
-    from dpmine.mining.clustering.estimator import ClusterEstimator
 
 Points = NDArray[np.float64]
 
@@ -134,8 +150,6 @@ def share_found(centres: Points, true: Points) -> float:
 def centres_of(algorithm: str, plane: Plane, epsilon: float | None) -> Points:
     if epsilon is None:
         return WITHOUT_PRIVACY[algorithm](plane)
-    from dpmine.dataset import open as open_table
-
     model = PRIVATE[algorithm](epsilon, plane.seed)
     with open_table(plane.table, schema=plane.table.schema, ledger=None, cap=model.budget) as data:
         model.fit(data.grant("experiment", epsilon=model.budget), progress=False)
@@ -162,20 +176,14 @@ def _ordinary(plane: Plane) -> Points:
 
 
 def _dplloyd(epsilon: float, seed: int) -> ClusterEstimator:
-    from dpmine.mining.clustering.dplloyd import DPLloyd
-
     return DPLloyd(K, epsilon=epsilon, iterations=STEPS, starts="random", shares="equal", scaling="none", seed=seed)
 
 
 def _better(epsilon: float, seed: int) -> ClusterEstimator:
-    from dpmine.mining.clustering.dplloyd import DPLloyd
-
     return DPLloyd(K, epsilon=epsilon, iterations="auto", starts="spread", shares="optimal", scaling="none", seed=seed)
 
 
 def _kmeans(epsilon: float, seed: int) -> ClusterEstimator:
-    from dpmine.mining.clustering.kmeans import KMeans
-
     return KMeans(K, epsilon=epsilon, scaling="none", seed=seed)
 
 

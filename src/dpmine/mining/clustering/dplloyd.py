@@ -9,28 +9,32 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.intervals import noise_deviation, noise_scale
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
-from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters
-from dpmine.mining.clustering.lloyd import check_noise
-from dpmine.mining.clustering.space import BOUNDS, Points, Space
-from dpmine.mining.estimators import Amount, SchemaLike, check_number, check_seed
-from dpmine.progress import Progress
-from dpmine.public_random import public_generator
-from dpmine.schema import Schema
-from dpmine.tables import PrivateTable
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.progress import Progress
+from dpmine.base.public_random import public_generator
+from dpmine.budget.plans import PlanStep, StatedBudget, off_by, part_of
+from dpmine.facts.schema import Schema
+from dpmine.mining.clustering.estimator import ClusterEstimator, Clusters, check_clusters
+from dpmine.mining.clustering.space import BOUNDS, Points, Space, check_sums
+from dpmine.mining.estimators import Amount, SchemaLike
+from dpmine.mining.parameters import check_number, check_seed, check_word
+from dpmine.tables.private_table import PrivateTable
 
 AUTO = "auto"
 TYPICAL = 0.225  # distance of a centre from the middle of the box, in half extents (Su and others 2016)
 MOST_ITERATIONS = 100
 RETRIES = 100  # for each start that must keep its distance
+
+
+@dataclass(frozen=True)
+class LloydBudget(StatedBudget):
+    """Each of the T iterations has the same."""
+
+    sizes: PlanStep
+    sums: PlanStep
 
 
 @dataclass(repr=False, eq=False)
@@ -62,18 +66,32 @@ class DPLloyd(ClusterEstimator):
     seed: int | None = None
     schema: SchemaLike = None
 
-    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
-        facts = Schema.load(schema)
-        self._check()
-        space = self.space(facts)
-        turns = self.turns(facts, space)
-        sizes, sums = self.step(facts, space)
-        check_noise(space, sums)
-        steps = (
+    def title(self, schema: Schema) -> str:
+        return "DPLloyd"
+
+    def check(self, schema: Schema) -> None:
+        check_seed(self.seed)
+        check_clusters(self.n_clusters)
+        if self.iterations != AUTO:
+            check_number("iterations", self.iterations, 1, MOST_ITERATIONS, whole=True)
+        if self.rows is not None:
+            check_number("rows", self.rows, 1, 2**31, whole=True)
+        check_word("starts", self.starts, ("random", "spread"))
+        check_word("shares", self.shares, ("equal", "optimal"))
+        check_sums(self.space(schema), self.budget_for(schema).sums.epsilon)
+
+    def budget_for(self, schema: Schema, rows: float = 0) -> LloydBudget:
+        """The rows that automatic iterations follow from are a parameter."""
+        space = self.space(schema)
+        turns = self.turns(schema, space)
+        one = part_of(self.row_budget(schema), turns)
+        weight = _size_weight(space.dimensions)
+        optimal = Fraction(str(round(weight / (space.dimensions + weight), 6)))
+        sizes = part_of(one, Fraction(1, 2) if self.shares == "equal" else optimal)
+        return LloydBudget(
             PlanStep("count the rows of every cluster", sizes, turns, off_by(sizes)),
-            PlanStep("sum the points of every cluster", sums, turns),
+            PlanStep("sum the points of every cluster", Epsilon(one.units - sizes.units), turns),
         )
-        return BudgetPlan("DPLloyd", self.budget, steps, facts.rows_per_unit)
 
     def turns(self, schema: Schema, space: Space) -> int:
         """T."""
@@ -81,44 +99,22 @@ class DPLloyd(ClusterEstimator):
             return int(self.iterations)
         d, k = space.dimensions, int(self.n_clusters)
         rows = self.rows or schema.rows_at_most
-        least = math.sqrt(500 * k**3 / rows**2 * (d + self._size_weight(d)) ** 3)
+        least = math.sqrt(500 * k**3 / rows**2 * (d + _size_weight(d)) ** 3)
         return int(min(max(float(self.row_budget(schema)) / least, 2), 7))
 
-    def step(self, schema: Schema, space: Space) -> tuple[Epsilon, Epsilon]:
-        """What sizes and sums get in each step."""
-        one = part_of(self.row_budget(schema), self.turns(schema, space))
-        d = space.dimensions
-        weight = self._size_weight(d)
-        share = Fraction(1, 2) if self.shares == "equal" else Fraction(str(round(weight / (d + weight), 6)))
-        sizes = part_of(one, share)
-        return sizes, Epsilon(one.units - sizes.units)
-
-    def _size_weight(self, dimensions: int) -> float:
-        return float((4 * dimensions * TYPICAL**2) ** (1 / 3))
-
-    def _check(self) -> None:
-        check_seed(self.seed)
-        check_clusters(self.n_clusters)
-        if self.iterations != AUTO:
-            check_number("iterations", self.iterations, 1, MOST_ITERATIONS, whole=True)
-        if self.rows is not None:
-            check_number("rows", self.rows, 1, 2**31, whole=True)
-        for name, allowed in (("starts", ("random", "spread")), ("shares", ("equal", "optimal"))):
-            if getattr(self, name) not in allowed:
-                raise RequestError(f"{name} must be one of {', '.join(allowed)}. Got {getattr(self, name)!r} instead.")
-
-    def _cluster(self, private: PrivateTable, space: Space, progress: Progress) -> tuple[Points, NDArray[np.float64]]:
-        sizes_epsilon, sums_epsilon = self.step(private.schema, space)
+    def _cluster(self, private: PrivateTable, space: Space, progress: Progress) -> Clusters:
+        budget = self.budget_for(private.schema)
         middle = np.rint(space.extents / 2).astype(np.int64).tolist()
         radius = math.ceil(float(space.extents.sum()) / 2) + space.dimensions  # d r: no point is clipped
         centres = self._starts(space)
         sizes = np.zeros(len(centres))
-        enough = noise_deviation(noise_scale(1, sizes_epsilon))
-        for _ in progress.steps(range(self.turns(private.schema, space)), "iterations"):
+        for _ in progress.steps(range(budget.sizes.times), "iterations"):
             nearest = space.nearest(centres)
-            sizes = private.histogram(nearest, epsilon=sizes_epsilon).counts.astype(np.float64)
-            sums = private.offset_sums(nearest, [middle] * len(centres), [radius] * len(centres), epsilon=sums_epsilon).sums
-            known = sizes > enough  # a size that may be noise says nothing: the centre stays
+            counted = private.histogram(nearest, epsilon=budget.sizes.epsilon)
+            sizes = counted.counts.astype(np.float64)
+            asked = nearest, [middle] * len(centres), [radius] * len(centres)
+            sums = private.offset_sums(*asked, epsilon=budget.sums.epsilon).sums
+            known = sizes > counted.standard_deviation  # a size that may be noise says nothing: the centre stays
             moved = np.array(middle) + sums / np.maximum(sizes, 1)[:, None]
             centres = np.where(known[:, None], np.clip(moved, 0, space.extents), centres)
         return centres, np.maximum(sizes, 0)
@@ -138,3 +134,8 @@ class DPLloyd(ClusterEstimator):
                 if len(points) == k:
                     return np.array(points) * space.extents
             apart *= 0.9
+
+
+def _size_weight(dimensions: int) -> float:
+    """What sizes get of a step for each 1 that sums get of a coordinate (Su and others 2016)."""
+    return float((4 * dimensions * TYPICAL**2) ** (1 / 3))

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.base.progress import Progress
+from dpmine.budget.rows import per_row
+from dpmine.facts.schema import Schema
+from dpmine.language.model_keys import MOST_CENTRES, Nearest
 from dpmine.mining.clustering.inertia import private_inertia
-from dpmine.mining.clustering.lloyd import nearest_of
+from dpmine.mining.clustering.mapping import map_of, measures_of
 from dpmine.mining.clustering.saved_synopsis import noisy_sizes, synopsis_form, synopsis_of
-from dpmine.mining.clustering.space import Points, Space, warn_of_units
+from dpmine.mining.clustering.space import Points, Space, nearest_of, warn_of_units
 from dpmine.mining.clustering.synopsis import Synopsis
-from dpmine.mining.estimators import Amount, SchemaLike, check_number
-from dpmine.mining.models import Model, Predictions
-from dpmine.model_keys import MOST_CENTRES, Nearest
-from dpmine.progress import Progress
-from dpmine.results import Estimate
-from dpmine.schema import Schema
-from dpmine.tables import PrivateTable, open_in_memory
-from dpmine.tree_models import encode_rows
+from dpmine.mining.estimators import Amount, SchemaLike
+from dpmine.mining.model_estimator import ModelEstimator, Predictions
+from dpmine.mining.parameters import check_number
+from dpmine.models.trees import encode_rows
+from dpmine.report.cluster_maps import ClusterMap, map_figure, map_svg
+from dpmine.report.clusters import clusters_text
+from dpmine.results.estimates import Estimate
+from dpmine.tables.opening import open_in_memory
+from dpmine.tables.private_table import PrivateTable
 
-if TYPE_CHECKING:
-    from dpmine.report.cluster_maps import ClusterMap
+Clusters = tuple[Points, NDArray[np.float64]]
+"""Centres, in positions, and noisy sizes."""
 
 
-class ClusterEstimator(Model):
-    """A clustering by centres.
+class ClusterEstimator(ModelEstimator[Clusters]):
+    """A clustering by centres: fit(private), or fit(X, schema=...), where a `y` is not used.
 
-    After fit: `cluster_centers_` (in the attributes' own units), `cluster_sizes_` (noisy numbers of rows), `space_` (the
-    attributes and their scales), `schema_`, `cost_`, `charged_`. No labels, no inertia and no number of rows of the training
-    data are kept.
+    After fit: `cluster_centers_` (in the attributes' own units), `cluster_sizes_` (noisy numbers of rows) and `space_` (the
+    attributes and their scales), beside what every estimator has. No labels, no inertia and no number of rows of the
+    training data are kept.
     """
 
+    doing = "Clustering by"
     attributes: tuple[str, ...] | list[str] | None
     scaling: str
 
@@ -46,41 +52,35 @@ class ClusterEstimator(Model):
     synopsis_: Synopsis
     space_: Space
 
-    def _cluster(self, private: PrivateTable, space: Space, progress: Progress) -> tuple[Points, NDArray[np.float64]]:
-        """Ask the private table, spend at most the budget, and return centres (in positions) and noisy sizes."""
+    def _cluster(self, private: PrivateTable, space: Space, progress: Progress) -> Clusters:
+        """Ask the private table by the steps of the budget."""
         raise NotImplementedError
 
     def space(self, schema: Schema) -> Space:
         return Space.of(schema, self.attributes, self.scaling)
 
-    def fit(self, X: Any, y: Any = None, *, schema: SchemaLike = None, progress: bool | None = None) -> Self:
-        """Find clusters in a private table, or in rows in hand: fit(private) or fit(X, schema=...). `y` is not used."""
-        with self._private(X, None, schema) as private:
-            return self._learn(private, progress)
-
-    def _learn(self, private: PrivateTable, progress: bool | None) -> Self:
-        plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
+    def _learn(self, private: PrivateTable, progress: Progress) -> Clusters:
         space = self.space(private.schema)
         warn_of_units(space, self.scaling)
-        before = private.remaining().units
-        guarded = private.with_room_for(Epsilon(plan.cost.units // plan.rows_per_unit))
-        positions, sizes = self._cluster(guarded, space, Progress(f"Clustering by {plan.algorithm}", shown=progress))
+        return self._cluster(private, space, progress)
+
+    def _keep(self, found: Clusters) -> None:
+        """Largest first."""
+        positions, sizes = found
         order = np.argsort(-sizes, kind="stable")
-        self.positions_ = np.array(space.nearest(positions[order]).centres, dtype=np.float64)
-        self.cluster_centers_, self.cluster_sizes_ = space.values(self.positions_), sizes[order]
-        self.space_, self.schema_, self.cost_ = space, private.schema, plan.cost
-        self.charged_ = Epsilon(before - private.remaining().units)
-        return self
+        self.space_ = self.space(self.schema_)
+        self.positions_ = np.array(self.space_.nearest(positions[order]).centres, dtype=np.float64)
+        self.cluster_centers_, self.cluster_sizes_ = self.space_.values(self.positions_), sizes[order]
 
     def _private(self, data: Any, y: Any, schema: SchemaLike) -> AbstractContextManager[PrivateTable]:
-        """As for classifiers, but without a class."""
-        if isinstance(data, PrivateTable):
-            if schema is not None:
-                raise RequestError("A private table brings its schema along: call fit(private) alone.")
-            return nullcontext(data)
+        """As for classifiers, but `y` is not used."""
+        return super()._private(data, None, schema)
+
+    def _opened(self, data: Any, y: Any, schema: SchemaLike) -> AbstractContextManager[PrivateTable]:
+        """Of rows in hand only the clustered columns: others are not even read."""
         facts = self._facts(schema)
         space = self.space(facts)
-        only = replace(facts, attributes=space.attributes, class_attribute=None)  # other columns are not even read
+        only = replace(facts, attributes=space.attributes, class_attribute=None)
         return open_in_memory(_columns(data, space), only, self.budget)
 
     def nearest(self) -> Nearest:
@@ -110,7 +110,7 @@ class ClusterEstimator(Model):
             raise RequestError("inertia is asked of a private table. For public rows in hand: transform(X).min(axis=1).")
         if any(private.schema.single(a.name) != a for a in self._fitted().space_.attributes):
             raise RequestError("This table states other ranges or grids for the attributes that were clustered by.")
-        paid = Epsilon(Epsilon.parse(epsilon).units // private.schema.rows_per_unit)
+        paid = per_row(Epsilon.parse(epsilon), private.schema)
         return private_inertia(private, self.nearest(), self.space_, self._unit(), paid)
 
     def _unit(self) -> float:
@@ -134,26 +134,17 @@ class ClusterEstimator(Model):
 
     def to_text(self) -> str:
         """A table of noisy sizes and centres for a terminal."""
-        from dpmine.mining.clustering.mapping import measures_of
-        from dpmine.report.clusters import clusters_text
-
         return clusters_text(measures_of(self._fitted().space_), self.cluster_centers_, self.cluster_sizes_)
 
     def to_svg(self, *, x: str | None = None, y: str | None = None, title: str | None = None) -> str:
         """A map of two attributes (else the first two) as an SVG picture: where rows are, centres and noisy sizes."""
-        from dpmine.report.cluster_maps import map_svg
-
         return map_svg(self._map(x, y, title))
 
     def plot(self, x: str | None = None, y: str | None = None, ax: Any = None) -> Any:
         """The same map as a matplotlib figure, on `ax` where given."""
-        from dpmine.report.cluster_maps import map_figure
-
         return map_figure(self._map(x, y, None), ax=ax)
 
     def _map(self, x: str | None, y: str | None, title: str | None) -> ClusterMap:
-        from dpmine.mining.clustering.mapping import map_of
-
         space, synopsis = self._fitted().space_, getattr(self, "synopsis_", None)
         clusters = "1 cluster" if len(self.positions_) == 1 else f"{len(self.positions_)} clusters"
         heading = title if title is not None else f"{clusters} of {self.schema_.name}, epsilon {self.cost_}"

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from dpmine.epsilon import Epsilon
+from dpmine.base.epsilon import Epsilon
+from dpmine.language.model_keys import Nearest, NearestBands
 from dpmine.mining.clustering.space import Space
-from dpmine.model_keys import Nearest, NearestBands
-from dpmine.results import Estimate
-from dpmine.tables import PrivateTable
+from dpmine.results.estimates import Estimate
+from dpmine.tables.private_table import PrivateTable
 
 BANDS = 48  # each reaches from a squared distance to the square root of 2 times as far
 CONFIDENCE = 0.95

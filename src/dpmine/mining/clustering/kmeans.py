@@ -13,23 +13,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, off_by, part_of
-from dpmine.mining.clustering.estimator import ClusterEstimator, check_clusters
-from dpmine.mining.clustering.lloyd import check_noise, nearest_of, refined
-from dpmine.mining.clustering.space import BOUNDS, Points, Space
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.base.progress import Progress
+from dpmine.budget.plans import PlanStep, StatedBudget, off_by, part_of
+from dpmine.facts.schema import Schema
+from dpmine.mining.clustering.estimator import ClusterEstimator, Clusters, check_clusters
+from dpmine.mining.clustering.refining import refined
+from dpmine.mining.clustering.space import BOUNDS, Points, Space, check_sums, nearest_of
 from dpmine.mining.clustering.synopsis import Synopsis, grid_synopsis, tree_synopsis
-from dpmine.mining.estimators import Amount, SchemaLike, check_number, check_seed
+from dpmine.mining.estimators import Amount, SchemaLike
+from dpmine.mining.parameters import check_number, check_seed, check_word
 from dpmine.postprocess.weighted_kmeans import weighted_kmeans
-from dpmine.progress import Progress
-from dpmine.schema import Schema
-from dpmine.tables import PrivateTable
+from dpmine.tables.private_table import PrivateTable
 
 AUTO = "auto"
 GRID, TREE = "grid", "tree"
@@ -40,17 +39,21 @@ STEPS = 2
 
 
 @dataclass(frozen=True)
-class ClusterBudget:
-    """The whole budget plan: of a grid the first two, of a tree the others. A row is in all of them, so they add up."""
+class GridBudget(StatedBudget):
+    """A row is in both counts, so they add up."""
 
-    count: Epsilon
-    grid: Epsilon
-    marginal: Epsilon
-    """For the histogram of each attribute."""
-    structure: Epsilon
-    leaves: Epsilon
-    step: Epsilon
-    """For each Lloyd step."""
+    count: PlanStep
+    grid: PlanStep
+
+
+@dataclass(frozen=True)
+class CutTreeBudget(StatedBudget):
+    """A row is in the histogram of every attribute, in the tree, in a leaf, and in every Lloyd step."""
+
+    marginals: PlanStep
+    structure: PlanStep
+    leaves: PlanStep
+    moves: PlanStep
 
 
 @dataclass(repr=False, eq=False)
@@ -81,69 +84,66 @@ class KMeans(ClusterEstimator):
 
     # -- the budget plan --------------------------------------------------------------------------------------------
 
-    def shares(self, schema: Schema, space: Space) -> ClusterBudget:
-        """Who gets what of a row's budget."""
-        budget, none = self.row_budget(schema), Epsilon(0)
-        if self.method_for(space) == GRID:
-            count = part_of(budget, COUNT_SHARE)
-            return ClusterBudget(count, Epsilon(budget.units - count.units), none, none, none, none)
-        marginal = part_of(budget, MARGINALS / space.dimensions)
-        structure, step = part_of(budget, STRUCTURE), part_of(budget, STEP)
-        leaves = Epsilon(budget.units - marginal.units * space.dimensions - structure.units - STEPS * step.units)
-        return ClusterBudget(none, none, marginal, structure, leaves, step)
+    def title(self, schema: Schema) -> str:
+        return f"KMeans ({self.method_for(self.space(schema))})"
 
     def method_for(self, space: Space) -> str:
         if self.method != AUTO:
             return self.method
         return GRID if space.dimensions <= MOST_GRID_DIMENSIONS else TREE
 
-    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
-        facts = Schema.load(schema)
-        space = self.space(facts)
-        self._check(space)
-        budget = self.shares(facts, space)
-        if budget.step.units:
-            check_noise(space, budget.step)
-        steps: tuple[PlanStep, ...]
-        if self.method_for(space) == GRID:
-            steps = (
-                PlanStep("count the rows, for the size of cells", budget.count, 1, off_by(budget.count)),
-                PlanStep("count the cells of a grid", budget.grid, 1, off_by(budget.grid)),
-            )
-        else:
-            steps = (
-                PlanStep("count the bins of every attribute", budget.marginal, space.dimensions, off_by(budget.marginal)),
-                PlanStep("grow a tree of cuts", budget.structure),
-                PlanStep("count its leaves", budget.leaves, 1, off_by(budget.leaves)),
-                PlanStep("move the centres", budget.step, STEPS),
-            )
-        return BudgetPlan(f"KMeans ({self.method_for(space)})", self.budget, steps, facts.rows_per_unit)
-
-    def _check(self, space: Space) -> None:
+    def check(self, schema: Schema) -> None:
+        space = self.space(schema)
         check_seed(self.seed)
         if self.n_clusters != AUTO:
             check_clusters(self.n_clusters)
         check_number("max_clusters", self.max_clusters, 3, 100, whole=True)
-        if self.method not in (AUTO, GRID, TREE):
-            raise RequestError(f"method must be one of {AUTO}, {GRID}, {TREE}. Got {self.method!r} instead.")
+        check_word("method", self.method, (AUTO, GRID, TREE))
         if self.method == GRID and space.dimensions > MOST_GRID_DIMENSIONS:
             raise RequestError(f"A grid is for up to {MOST_GRID_DIMENSIONS} attributes. Use method='tree'.")
+        budget = self.budget_for(schema)
+        if isinstance(budget, CutTreeBudget) and budget.moves.epsilon.units:
+            check_sums(space, budget.moves.epsilon)
+
+    def budget_for(self, schema: Schema, rows: float = 0) -> GridBudget | CutTreeBudget:
+        space, budget = self.space(schema), self.row_budget(schema)
+        if self.method_for(space) == GRID:
+            count = part_of(budget, COUNT_SHARE)
+            grid = Epsilon(budget.units - count.units)
+            return GridBudget(
+                PlanStep("count the rows, for the size of cells", count, 1, off_by(count)),
+                PlanStep("count the cells of a grid", grid, 1, off_by(grid)),
+            )
+        marginal = part_of(budget, MARGINALS / space.dimensions)
+        structure, move = part_of(budget, STRUCTURE), part_of(budget, STEP)
+        leaves = Epsilon(budget.units - marginal.units * space.dimensions - structure.units - STEPS * move.units)
+        return CutTreeBudget(
+            PlanStep("count the bins of every attribute", marginal, space.dimensions, off_by(marginal)),
+            PlanStep("grow a tree of cuts", structure),
+            PlanStep("count its leaves", leaves, 1, off_by(leaves)),
+            PlanStep("move the centres", move, STEPS),
+        )
 
     # -- clustering -------------------------------------------------------------------------------------------------
 
-    def _cluster(self, private: PrivateTable, space: Space, progress: Progress) -> tuple[Points, NDArray[np.float64]]:
-        budget = self.shares(private.schema, space)
-        if self.method_for(space) == GRID:
-            rows = int(private.count(epsilon=budget.count))
+    def _cluster(self, private: PrivateTable, space: Space, progress: Progress) -> Clusters:
+        budget = self.budget_for(private.schema)
+        if isinstance(budget, GridBudget):
+            rows = int(private.count(epsilon=budget.count.epsilon))
             most = self.max_clusters if self.n_clusters == AUTO else int(self.n_clusters)
-            synopsis = grid_synopsis(private, space, most, rows, budget.grid)
+            synopsis = grid_synopsis(private, space, most, rows, budget.grid.epsilon)
+            centres = self._centres(space, synopsis)
         else:
             synopsis = tree_synopsis(
-                private, space, marginals=budget.marginal, structure=budget.structure, counts=budget.leaves
+                private,
+                space,
+                marginals=budget.marginals.epsilon,
+                structure=budget.structure.epsilon,
+                counts=budget.leaves.epsilon,
             )
-        centres = self._centres(space, synopsis)
-        for _ in progress.steps(range(STEPS if budget.step.units else 0), "Lloyd steps"):
-            centres = refined(private, space, centres, synopsis, budget.step)
+            centres = self._centres(space, synopsis)
+            for _ in progress.steps(range(budget.moves.times), "Lloyd steps"):
+                centres = refined(private, space, centres, synopsis, budget.moves.epsilon)
         self.synopsis_ = synopsis
         sizes = np.bincount(nearest_of(synopsis.points, centres), synopsis.weights, len(centres))
         return centres, sizes.astype(np.float64)

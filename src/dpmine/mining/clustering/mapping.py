@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
 from dpmine.mining.clustering.space import Points, Space
 from dpmine.mining.clustering.synopsis import Synopsis
 from dpmine.report.cluster_maps import ClusterMap

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.epsilon import Epsilon
-from dpmine.expressions import Bins
+from dpmine.base.epsilon import Epsilon
+from dpmine.facts.kinds.numeric import MOST_GRID_POINTS, Numeric
+from dpmine.language.keys import Bins
 from dpmine.mining.clustering.space import Space
-from dpmine.private_trees import run_number
-from dpmine.queries import LARGEST_CUT_SCORE, CutRule
-from dpmine.schema import MOST_GRID_POINTS, Numeric
-from dpmine.tables import PrivateTable
+from dpmine.questions.private_tree import LARGEST_CUT_SCORE, CutRule, run_number
+from dpmine.tables.private_table import PrivateTable
 
 BINS = 32  # of each attribute
 FLOOR = 0.05  # deviations of noise that a bin counts at least when cuts are weighed

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.errors import RequestError
+from dpmine.base.errors import RequestError
 from dpmine.mining.clustering.space import Points, Space
 from dpmine.mining.clustering.synopsis import Synopsis
 

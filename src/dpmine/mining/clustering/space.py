@@ -10,9 +10,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.errors import DpmineWarning, RequestError
-from dpmine.model_keys import LARGEST_POSITION, MOST_DIMENSIONS, Nearest
-from dpmine.schema import MOST_GRID_POINTS, Numeric, Schema
+from dpmine.base.epsilon import UNITS, Epsilon
+from dpmine.base.errors import DpmineWarning, EpsilonError, RequestError
+from dpmine.facts.kinds.numeric import MOST_GRID_POINTS, Numeric
+from dpmine.facts.schema import Schema
+from dpmine.language.model_keys import LARGEST_POSITION, MOST_DIMENSIONS, Nearest
+from dpmine.mining.parameters import check_word
 
 Points = NDArray[np.float64]
 NONE, BOUNDS = "none", "bounds"
@@ -30,9 +33,8 @@ class Space:
     @classmethod
     def of(cls, schema: Schema, names: Sequence[str] | None, scaling: str) -> Space:
         """The named attributes, or all numeric ones. Scaling "bounds" makes all equally long, "none" leaves them."""
-        if scaling not in SCALINGS:
-            raise RequestError(f"scaling must be one of {', '.join(SCALINGS)}. Got {scaling!r} instead.")
-        numeric = [a.name for a in schema.attributes if isinstance(a, Numeric) and a.size > 1]
+        check_word("scaling", scaling, SCALINGS)
+        numeric = [a.name for a in schema.of_kind(Numeric) if a.size > 1]
         chosen = numeric if names is None else list(names)
         found = _numeric(schema, chosen)
         steps = [float(a.step) if scaling == NONE else 1 / (a.size - 1) for a in found]
@@ -82,6 +84,19 @@ class Space:
         """Encoded rows as positions."""
         scaled = [column.astype(np.float64) * scale for column, scale in zip(codes, self.scales, strict=True)]
         return np.stack(scaled, axis=1)
+
+
+def nearest_of(points: Points, centres: Points) -> NDArray[np.intp]:
+    """The number of each point's nearest centre."""
+    away = np.sum(centres * centres, axis=1) - 2 * (points @ centres.T)
+    found: NDArray[np.intp] = np.argmin(away, axis=1)
+    return found
+
+
+def check_sums(space: Space, epsilon: Epsilon) -> None:
+    """Refuse, before anything is spent, sums of positions whose noise would not fit 64 bits at the widest radius."""
+    if float(space.extents.sum()) * UNITS > epsilon.units * 2.0**49:
+        raise EpsilonError("epsilon is too small for sums of offsets: the noise would not fit 64 bits.")
 
 
 def warn_of_units(space: Space, scaling: str) -> None:

@@ -11,16 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.epsilon import Epsilon
-from dpmine.expressions import AttributeKey, Key
-from dpmine.intervals import noise_deviation, noise_scale
+from dpmine.base.epsilon import Epsilon
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.language.keys import AttributeKey, Key
+from dpmine.language.views import LEAF, Rules, Split
 from dpmine.mining.clustering.marginals import Marginals, bins_of
 from dpmine.mining.clustering.space import Points, Space
-from dpmine.plans import RowCuts
-from dpmine.private_trees import CutNode, tree_of
-from dpmine.queries import LEAF, Rules, Split
-from dpmine.schema import Numeric
-from dpmine.tables import PrivateTable
+from dpmine.questions.private_tree import CutNode, ResolvedCutRule, tree_of
+from dpmine.tables.private_table import PrivateTable
 
 Weights = NDArray[np.float64]
 
@@ -82,10 +80,9 @@ def grid_synopsis(private: PrivateTable, space: Space, k: int, rows: float, epsi
     sides = grid_sides(space, k, rows, epsilon)
     keys = [grid_key(a, side) for a, side in zip(space.attributes, sides, strict=True)]
     asked = [key for key in keys if key is not None]
-    counts = private.histogram(*(asked or [AttributeKey(space.names[0])]), epsilon=epsilon).counts
-    counts = counts.reshape(sides) if asked else counts.sum().reshape(sides)
-    deviation = noise_deviation(noise_scale(1, epsilon))
-    weights = np.where(_clear(counts, deviation), np.maximum(counts, 0), 0).astype(np.float64)
+    counted = private.histogram(*(asked or [AttributeKey(space.names[0])]), epsilon=epsilon)
+    counts = (counted.counts if asked else counted.counts.sum()).reshape(sides)
+    weights = np.where(_clear(counts, counted.standard_deviation), np.maximum(counts, 0), 0).astype(np.float64)
     starts = [grid_starts(a.size, side) for a, side in zip(space.attributes, sides, strict=True)]
     edges = [np.append(s, a.size) * float(scale) for s, a, scale in zip(starts, space.attributes, space.scales, strict=True)]
     if weights.size * 2**space.dimensions <= MOST_FINE_CELLS:
@@ -168,14 +165,14 @@ def tree_synopsis(
     rules = known.cut_rules()
     grown = private.private_tree(rules, epsilon=structure, deepest=DEEPEST)
     row_rules = [
-        RowCuts(rule.attribute, a.size, rule.edges, rule.scores, rule.cuts, rule.inside)
+        ResolvedCutRule(rule.attribute, a.size, rule.edges, rule.scores, rule.cuts, rule.inside)
         for rule, a in zip(rules, space.attributes, strict=True)
     ]
     root = tree_of(grown.bits, row_rules)
     leaves = list(root.leaves())
-    counted = private.cells(_rules(root, space)).count_cells(epsilon=counts)
-    noisy = np.array([0 if count is None else int(count) for count in counted], dtype=np.float64)
-    weights = np.where(noisy > noise_deviation(noise_scale(1, counts)), noisy, 0)
+    counted = [count for count in private.cells(_rules(root, space)).count(epsilon=counts) if count is not None]
+    noisy = np.array([int(count) for count in counted], dtype=np.float64)
+    weights = np.where(noisy > [count.standard_deviation for count in counted], noisy, 0)
     points = np.array([known.middle(leaf.box.lows, leaf.box.highs) for leaf in leaves])
     lows, highs = (np.array([getattr(leaf.box, side) for leaf in leaves]) for side in ("lows", "highs"))
     scales = np.array(space.scales)

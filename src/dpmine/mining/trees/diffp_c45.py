@@ -7,21 +7,32 @@ length of a range as base measure. The printed formula for ranges lacks the fact
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from dpmine.epsilon import Epsilon
-from dpmine.expressions import Key
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
-from dpmine.mining.estimators import Amount, SchemaLike, check_number
-from dpmine.mining.trees.diffp_id3 import check_criterion, too_few, without
+from dpmine.base.progress import Progress
+from dpmine.budget.plans import PlanStep, StatedBudget, part_of
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import Key
+from dpmine.mining.estimators import Amount, SchemaLike
+from dpmine.mining.parameters import check_number
+from dpmine.mining.trees.candidates import nominal_keys, numeric_names, require_splits
+from dpmine.mining.trees.criteria import check_criterion
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import as_counted, pruned
-from dpmine.mining.trees.growing import Growth, Sprout, nominal_keys, numeric_names, require_splits
-from dpmine.progress import Progress
-from dpmine.queries import Multiway
-from dpmine.schema import Schema
-from dpmine.tables import PrivateTable
-from dpmine.tree_models import Node
+from dpmine.mining.trees.growing import Growth, Sprout
+from dpmine.mining.trees.stopping import check_depth, too_few, without
+from dpmine.models.trees import Node
+from dpmine.questions.splits import Multiway
+from dpmine.tables.private_table import PrivateTable
+
+
+@dataclass(frozen=True)
+class DiffPC45Budget(StatedBudget):
+    """All steps at one epsilon; split points where there are numeric attributes."""
+
+    rows: PlanStep
+    points: PlanStep | None
+    attribute: PlanStep
+    classes: PlanStep
 
 
 @dataclass(repr=False, eq=False)
@@ -43,62 +54,62 @@ class DiffPC45(TreeEstimator):
     confidence: float = 0.25
     schema: SchemaLike = None
 
-    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
+    def title(self, schema: Schema) -> str:
+        return f"DiffP-C4.5 ({self.criterion})"
+
+    def check(self, schema: Schema) -> None:
         check_criterion(self.criterion)
-        facts = Schema.load(schema)
-        require_splits(facts)
-        numeric = len(numeric_names(facts))
+        require_splits(schema)
         check_number("confidence", self.confidence, 0.001, 0.5)
-        epsilon = self._each(facts)
-        points = PlanStep(f"choose a split point of each of {numeric} numeric attributes", epsilon, numeric * self.max_depth)
-        return BudgetPlan(
-            f"DiffP-C4.5 ({self.criterion})",
-            self.budget,
-            (
-                PlanStep("count the rows of every node", epsilon, self.max_depth + 1),
-                *((points,) if numeric else ()),
-                PlanStep("choose the attribute of every inner node", epsilon, self.max_depth),
-                PlanStep("count the classes of every leaf", epsilon),
-            ),
-            facts.rows_per_unit,
+        check_depth(self.max_depth)
+
+    def budget_for(self, schema: Schema, rows: float = 0) -> DiffPC45Budget:
+        d, n = self.max_depth, len(numeric_names(schema))
+        epsilon = part_of(self.row_budget(schema), (2 + n) * d + 2)  # line 3 of Algorithm 2, with n numeric attributes
+        points = PlanStep(f"choose a split point of each of {n} numeric attributes", epsilon, n * d)
+        return DiffPC45Budget(
+            PlanStep("count the rows of every node", epsilon, d + 1),
+            points if n else None,
+            PlanStep("choose the attribute of every inner node", epsilon, d),
+            PlanStep("count the classes of every leaf", epsilon),
         )
 
-    def _each(self, schema: Schema) -> Epsilon:
-        """Line 3 of Algorithm 2 with n numeric attributes: B / ((2 + n) d + 2)."""
-        return part_of(self.row_budget(schema), (2 + len(numeric_names(schema))) * self.check_depth() + 2)
-
-    def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
-        numeric = numeric_names(private.schema)
-        epsilon = self._each(private.schema)
-        growth = Growth(private, nominal_keys(private.schema))
+    def _learn(self, private: PrivateTable, progress: Progress) -> list[Node]:
+        schema = private.schema
+        budget = self.budget_for(schema)
+        numeric = numeric_names(schema)
+        growth = Growth(private, nominal_keys(schema))
         for depth in progress.steps(range(self.max_depth + 1), "levels"):
             level = growth.frontier(depth)
-            growth.count(level, epsilon)
-            stopped = [node for node in level if depth == self.max_depth or too_few(node, epsilon, private.schema, numeric)]
-            growth.count_classes(stopped, epsilon)
+            growth.count(level, budget.rows.epsilon)
+            last = depth == self.max_depth
+            stopped = [node for node in level if last or too_few(node, budget.rows.epsilon, schema, numeric)]
+            growth.count_classes(stopped, budget.classes.epsilon)
             going_on = without(level, stopped)
-            points = self._split_points(growth, going_on, epsilon)
+            points = self._split_points(growth, going_on, budget.points)
             chosen = growth.choose(
                 going_on,
                 [[Multiway(key) for key in (*node.keys, *points[id(node)])] for node in going_on],
-                epsilon,
+                budget.attribute.epsilon,
                 score=self.criterion,
                 calibration="generic",
             )
             growth.split(going_on, chosen)
-        growth.count_classes(growth.uncounted(), epsilon)
+        growth.count_classes(growth.uncounted(), budget.classes.epsilon)
         return [pruned(growth.root, self.confidence) if self.pruning else as_counted(growth.root)]
 
-    def _split_points(self, growth: Growth, nodes: list[Sprout], epsilon: Epsilon) -> dict[int, list[Key]]:
+    def _split_points(self, growth: Growth, nodes: list[Sprout], step: PlanStep | None) -> dict[int, list[Key]]:
         """For each node a split point of every numeric attribute whose domain, on the way to the node, still has one."""
         points: dict[int, list[Key]] = {id(node): [] for node in nodes}
+        if step is None:
+            return points
         for name in numeric_names(growth.schema):
             families = [(node, node.thresholds(name, growth.schema)) for node in nodes]
             asked = [node for node, family in families if family is not None]
             chosen = growth.choose(
                 asked,
                 [[family] for _, family in families if family is not None],
-                epsilon,
+                step.epsilon,
                 score=self.criterion,
                 calibration="generic",
             )

@@ -3,72 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.mining.estimators import SchemaLike, check_number, named_columns
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.base.wire_values import from_json, to_json
+from dpmine.facts.class_labels import codes_of, label_kind, labels_as
+from dpmine.facts.facts import MOST_ROWS
+from dpmine.facts.schema import Schema
+from dpmine.language.model_keys import LARGEST_SCORE, Predicted
+from dpmine.mining.estimators import named_columns
 from dpmine.mining.evaluation import Evaluation, evaluate
-from dpmine.mining.labels import codes_of, label_kind, labels_as
-from dpmine.mining.models import Model, Predictions
-from dpmine.model_keys import LARGEST_SCORE, Predicted
-from dpmine.progress import Progress
-from dpmine.schema import MOST_ROWS, Nominal, Schema
-from dpmine.tables import Amount, PrivateTable
-from dpmine.tree_models import Node, Trees, columns_of, encode_rows
-from dpmine.values import from_json, to_json
+from dpmine.mining.model_estimator import ModelEstimator, Predictions
+from dpmine.models.trees import Node, Trees, columns_of, encode_rows
+from dpmine.report.trees import depth_that_fits, forest_text, tree_figure, tree_svg, tree_text
+from dpmine.tables.asking import Amount
+from dpmine.tables.private_table import PrivateTable
 
-DEEPEST = 20  # levels of a tree
 WIDEST_IN_A_NOTEBOOK = 10  # cards side by side: notebooks shrink wide pictures to the width of a page
 
 
-class TreeEstimator(Model):
+class TreeEstimator(ModelEstimator[Sequence[Node]]):
     """A classifier made of decision trees.
 
-    After fit: `trees_` (the noisy trees), `schema_` (the public facts), `classes_` (the schema's classes: numbers where all
-    are whole numbers, booleans where they are True and False, else text), `cost_` (the epsilon that the model discloses,
-    whatever else was asked), `charged_` (by how much the budget fell: less where answers were free). Nothing else about the
-    rows is kept: no true count, no exact impurity, no number of rows.
+    After fit: `trees_` (the noisy trees) and `classes_` (the schema's classes: numbers where all are whole numbers, booleans
+    where they are True and False, else text), beside what every estimator has. Nothing else about the rows is kept: no true
+    count, no exact impurity, no number of rows.
     """
 
+    doing = "Growing"
     max_depth: Any
     trees_: Trees
     classes_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
-    def _grow(self, private: PrivateTable, progress: Progress) -> Sequence[Node]:
-        """Ask the private table, spend at most the budget, and return the trees."""
-        raise NotImplementedError
-
     # -- fit and predict --------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, *, schema: SchemaLike = None, progress: bool | None = None) -> Self:
-        """Learn from a private table, or from rows in hand: fit(private) or fit(X, y, schema=...).
+    def _keep(self, found: Sequence[Node]) -> None:
+        classes = self.schema_.class_labels
+        self._set(Trees(classes, tuple(found)), label_kind(classes))  # public: rows say nothing about the kind
 
-        `progress=True` shows a bar, `False` none; by default it appears on a terminal when a fit takes long.
-        """
-        with self._private(X, y, schema) as private:
-            return self._learn(private, y, progress)
-
-    def _learn(self, private: PrivateTable, y: Any, progress: bool | None) -> Self:
-        plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
-        before = private.remaining().units
-        guarded = private.with_room_for(Epsilon(plan.cost.units // plan.rows_per_unit))
-        trees = self._grow(guarded, Progress(f"Growing {plan.algorithm}", shown=progress))
-        self.charged_ = Epsilon(before - private.remaining().units)
-        return self._fitted(Trees(private.schema.class_labels, tuple(trees)), private.schema, plan.cost)
-
-    def _fitted(self, trees: Trees, schema: Schema, cost: Epsilon, kind: str | None = None) -> Self:
-        self.trees_, self.schema_, self.cost_ = trees, schema, cost
-        self._label_kind = label_kind(trees.classes) if kind is None else kind  # public: rows say nothing about it
-        self.classes_ = labels_as(trees.classes, self._label_kind)
-        features = [a.name for a in schema.attributes if a.name != schema.class_attribute]
+    def _set(self, trees: Trees, kind: str) -> None:
+        self.trees_, self._label_kind = trees, kind
+        self.classes_ = labels_as(trees.classes, kind)
+        features = [a.name for a in self.schema_.attributes if a.name != self.schema_.class_attribute]
         self.feature_names_in_, self.n_features_in_ = np.array(features, dtype=object), len(features)
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each row of a public table."""
@@ -88,8 +71,7 @@ class TreeEstimator(Model):
         Labels are read by the schema's rules, as in fitting: 1, 1.0 and "1" are one class, what is no class is `other`.
         """
         predicted = np.argmax(self._sums(X), axis=1)
-        target = self.schema_.single(self.schema_.require_class())
-        assert isinstance(target, Nominal)
+        target = self.schema_.target
         truth = codes_of(y, target.categories, target.other)
         if len(truth) != len(predicted):
             raise RequestError(f"The table has {len(predicted)} rows, but y has {len(truth)} labels.")
@@ -130,8 +112,6 @@ class TreeEstimator(Model):
 
     def to_text(self, *, max_depth: int | None = None) -> str:
         """The tree drawn for a terminal; of a forest the attributes that its trees split by."""
-        from dpmine.report.trees import forest_text, tree_text
-
         trees: Trees = self._model("trees_")
         if len(trees.trees) > 1:
             return forest_text(trees, self.schema_)
@@ -139,15 +119,11 @@ class TreeEstimator(Model):
 
     def to_svg(self, *, tree: int = 0, title: str | None = None, max_depth: int | None = None) -> str:
         """The tree (of a forest: the tree of that number) as an SVG picture."""
-        from dpmine.report.trees import tree_svg
-
         trees: Trees = self._model("trees_")
         return tree_svg(self._tree(tree), trees.classes, self.schema_, title=title, max_depth=max_depth)
 
     def plot(self, *, tree: int = 0, ax: Any = None, max_depth: int | None = 4) -> Any:
         """The tree (of a forest: the tree of that number) as a matplotlib figure."""
-        from dpmine.report.trees import tree_figure
-
         trees: Trees = self._model("trees_")
         return tree_figure(self._tree(tree), trees.classes, self.schema_, ax=ax, max_depth=max_depth)
 
@@ -159,8 +135,6 @@ class TreeEstimator(Model):
 
     def _repr_svg_(self) -> str | None:
         """Notebooks draw a fitted tree by itself, as deep as it can be read there; a forest has too many."""
-        from dpmine.report.trees import depth_that_fits
-
         if not hasattr(self, "trees_") or len(self.trees_.trees) != 1:
             return None
         return self.to_svg(max_depth=depth_that_fits(self.trees_.trees[0], WIDEST_IN_A_NOTEBOOK))
@@ -174,7 +148,7 @@ class TreeEstimator(Model):
     def read(self, form: dict[str, Any]) -> None:
         trees = from_json(form["trees"], Trees)
         _check(trees, self.schema_)
-        self._fitted(trees, self.schema_, self.cost_, str(form["labels"]))
+        self._set(trees, str(form["labels"]))
 
     def __sklearn_tags__(self) -> Any:
         """Called by scikit-learn alone, so it is there."""
@@ -186,11 +160,6 @@ class TreeEstimator(Model):
             classifier_tags=ClassifierTags(),
             input_tags=InputTags(two_d_array=True, categorical=True, string=True, allow_nan=True),
         )
-
-    def check_depth(self) -> int:
-        """max_depth, or an error that says what it may be."""
-        check_number("max_depth", self.max_depth, 1, DEEPEST, whole=True)
-        return int(self.max_depth)
 
 
 def _check(trees: Trees, schema: Schema) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpmine.mining.trees.growing import Sprout
+from dpmine.models.trees import Node, Shares, leaf, millionths, whole_rows
 from dpmine.postprocess.noisy_trees import CountedNode, least_squares, prune_as_published
-from dpmine.tree_models import Node, Shares, leaf, millionths, whole_rows
 
 TINY = 1e-12  # a variance that rounded to nothing: the noise of a huge epsilon
 

@@ -12,20 +12,24 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.epsilon import Epsilon
-from dpmine.errors import RequestError
-from dpmine.expressions import AttributeKey, Bins, Key, Part
-from dpmine.mining.estimators import check_number
-from dpmine.queries import LEAF, MOST_COUNTS, MOST_KEYS, MOST_NUMBERS, Rules, Split, Splits, Thresholds
-from dpmine.results import ChosenSplit
-from dpmine.schema import MOST_GRID_POINTS, ItemList, Nominal, Numeric, Schema
-from dpmine.tables import PrivateTable
-from dpmine.tree_models import lookup
+from dpmine.base.epsilon import Epsilon
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import Key, Part
+from dpmine.language.queries import MOST_COUNTS
+from dpmine.language.resolver import MOST_KEYS
+from dpmine.language.views import LEAF, Rules, Split
+from dpmine.models.trees import lookup
+from dpmine.questions.histogram import MOST_NUMBERS
+from dpmine.questions.splits import Splits, Thresholds
+from dpmine.results.choose_split import ChosenSplit
+from dpmine.tables.private_cells import PrivateCells
+from dpmine.tables.private_table import PrivateTable
 
 NOT_ASKED = Epsilon(0)
 MOST_LEAVES = 8_192  # of all trees that grow together: one query has to hold them, and a saved model its nodes
 
-Codes = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
+"""For each code of an attribute whether it is meant."""
 
 
 @dataclass(eq=False)
@@ -35,7 +39,7 @@ class Sprout:
     depth: int
     keys: tuple[Key, ...]
     """Keys that no node above was split by, each used at most once on a path."""
-    reach: dict[str, Codes] = field(default_factory=dict)
+    reach: dict[str, Mask] = field(default_factory=dict)
     """For attributes that nodes above were split by: which of its codes can come here at all."""
     rows: int | None = None
     rows_deviation: float = 1.0
@@ -60,7 +64,7 @@ class Sprout:
         """Whether any row can come here, whatever the table holds."""
         return all(codes.any() for codes in self.reach.values())
 
-    def codes(self, name: str, schema: Schema) -> Codes:
+    def codes(self, name: str, schema: Schema) -> Mask:
         """Which codes of an attribute can come here."""
         return self.reach.get(name, np.ones(schema.single(name).size, dtype=bool))
 
@@ -72,7 +76,7 @@ class Sprout:
         attribute = schema.single(name)
         return Thresholds(name, attribute.label(int(codes[0])), attribute.label(int(codes[-1])))
 
-    def sides(self, key: Key, schema: Schema) -> list[dict[str, Codes]]:
+    def sides(self, key: Key, schema: Schema) -> list[dict[str, Mask]]:
         """For each label of a key the codes that can come to that side."""
         if isinstance(key, Part):
             return [self.reach for _ in key.labels(schema)]
@@ -111,7 +115,7 @@ class Growth:
         """A noisy number of rows for each asked leaf."""
         leaves, amounts = self._amounts({id(leaf): epsilon for leaf in asked})
         if asked:
-            for leaf, count in zip(leaves, self._cells().count_cells(epsilon=amounts), strict=True):
+            for leaf, count in zip(leaves, self._cells().count(epsilon=amounts), strict=True):
                 if count is not None:
                     leaf.rows, leaf.rows_deviation = int(count), count.standard_deviation
 
@@ -121,14 +125,14 @@ class Growth:
         leaves, amounts = self._amounts({id(leaf): amount for leaf, amount in zip(asked, each, strict=True)})
         if asked:
             target = self.schema.require_class()
-            for leaf, counts in zip(leaves, self._cells().histogram_cells(target, epsilon=amounts), strict=True):
+            for leaf, counts in zip(leaves, self._cells().histogram(target, epsilon=amounts), strict=True):
                 if counts is not None:
                     leaf.classes, leaf.deviation = counts.counts, counts.standard_deviation
 
     def histograms(self, asked: Sequence[Sprout], keys: Sequence[Key | str], epsilon: Epsilon) -> list[NDArray[np.int64]]:
         """Noisy counts by the keys for each asked leaf, in their order."""
         _, amounts = self._amounts({id(leaf): epsilon for leaf in asked})  # `asked` in the order of the leaves
-        answers = self._cells().histogram_cells(*keys, epsilon=amounts)
+        answers = self._cells().histogram(*keys, epsilon=amounts)
         return [answer.counts for answer in answers if answer is not None]
 
     def choose(
@@ -148,7 +152,7 @@ class Growth:
         among = [wanted.get(id(leaf), candidates[0]) for leaf in leaves]  # leaves that are not asked need some, whichever
         if all(families == among[0] for families in among):
             among = among[:1]
-        chosen = self._cells().choose_cells(among, epsilon=amounts, score=score, calibration=calibration)
+        chosen = self._cells().choose(among, epsilon=amounts, score=score, calibration=calibration)
         keys = {
             id(leaf): choice.key if isinstance(choice, ChosenSplit) else None
             for leaf, choice in zip(leaves, chosen, strict=True)
@@ -183,7 +187,7 @@ class Growth:
         """Leaves whose classes were never counted: those that became one because the tree was too large."""
         return [leaf for leaf in self.root.leaves() if leaf.classes is None]
 
-    def _cells(self) -> PrivateTable:
+    def _cells(self) -> PrivateCells:
         return self._private.cells(self.root.rules())
 
     def _amounts(self, epsilon: dict[int, Epsilon]) -> tuple[list[Sprout], list[Epsilon]]:
@@ -193,39 +197,9 @@ class Growth:
 
 def most_leaves(schema: Schema) -> int:
     """How many leaves a tree may have so that every question about all of them fits one query."""
-    sizes = [a.size for a in schema.attributes if not isinstance(a, ItemList)]
+    sizes = [a.size for a in schema.singles]
     candidates = 2 * sum(sizes) + len(sizes)
     classes = len(schema.class_labels)
     counts = MOST_COUNTS // (classes * candidates)
     numbers = MOST_NUMBERS // (classes * max(sizes))
     return max(min(MOST_LEAVES, counts, numbers), 1)
-
-
-def require_splits(schema: Schema) -> None:
-    """Refuse, before anything is spent, a schema that leaves a tree nothing to split by."""
-    if not nominal_keys(schema) and not numeric_names(schema):
-        raise RequestError("The schema has no attribute but the class that a tree could split by.")
-
-
-def nominal_keys(schema: Schema) -> tuple[Key, ...]:
-    """Every nominal attribute but the class that has at least two categories, split by each of them."""
-    target = schema.require_class()
-    nominal = [a for a in schema.attributes if isinstance(a, Nominal) and a.size > 1]
-    return tuple(AttributeKey(a.name) for a in nominal if a.name != target)
-
-
-def numeric_names(schema: Schema) -> tuple[str, ...]:
-    """Every numeric attribute that can be cut at all."""
-    return tuple(a.name for a in schema.attributes if isinstance(a, Numeric) and a.size > 1)
-
-
-def discretised(schema: Schema, bins: int) -> tuple[Key, ...]:
-    """Every numeric attribute cut into so many bins of equal width (fewer where its grid has fewer points)."""
-    check_number("bins", bins, 2, MOST_GRID_POINTS, whole=True)
-    bins = int(bins)
-    keys: list[Key] = []
-    for name in numeric_names(schema):
-        attribute = schema.single(name)
-        codes = sorted({attribute.size * place // bins for place in range(1, bins)} - {0})
-        keys.append(Bins(name, tuple(attribute.label(code) for code in codes)))
-    return tuple(keys)

@@ -7,23 +7,39 @@ the budget shrinks with the number of attributes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.epsilon import Epsilon
-from dpmine.expressions import Key
-from dpmine.mining.budget_plans import BudgetPlan, PlanStep, part_of
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.progress import Progress
+from dpmine.budget.plans import PlanStep, StatedBudget, part_of
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import Key
 from dpmine.mining.estimators import Amount, SchemaLike
-from dpmine.mining.trees.diffp_id3 import too_few, without
+from dpmine.mining.trees.candidates import require_splits, whole_keys
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.finishing import as_counted
-from dpmine.mining.trees.growing import Growth, Sprout, discretised, nominal_keys, require_splits
-from dpmine.progress import Progress
-from dpmine.schema import Schema
-from dpmine.tables import PrivateTable
-from dpmine.tree_models import Node
+from dpmine.mining.trees.growing import Growth, Sprout
+from dpmine.mining.trees.stopping import check_depth, too_few, without
+from dpmine.models.trees import Node
+from dpmine.tables.private_table import PrivateTable
+
+
+@dataclass(frozen=True)
+class SulqBudget(StatedBudget):
+    """A level has two shares: one for the rows of its nodes, one that all counts by its attributes have together."""
+
+    rows: PlanStep
+    classes: PlanStep
+    by_attribute: PlanStep
+    by_class: PlanStep
+    attributes: int
+
+    @property
+    def of_a_level(self) -> Epsilon:
+        """What the counts by the attributes of one level spend. Where fewer are left, each gets more of it."""
+        return Epsilon(self.attributes * (self.by_attribute.epsilon.units + self.by_class.epsilon.units))
 
 
 @dataclass(repr=False, eq=False)
@@ -41,40 +57,38 @@ class SulqID3(TreeEstimator):
     bins: int = 10
     schema: SchemaLike = None
 
-    def plan(self, schema: Schema | str | Path, *, rows: int | None = None) -> BudgetPlan:
-        facts = Schema.load(schema)
-        require_splits(facts)
-        epsilon = part_of(self.row_budget(facts), 2 * (self.check_depth() + 1))
-        attributes = len(self._keys(facts))
-        each = part_of(epsilon, 2 * max(attributes, 1))
-        return BudgetPlan(
-            "SuLQ-ID3",
-            self.budget,
-            (
-                PlanStep("count the rows of every node", epsilon, self.max_depth + 1),
-                PlanStep("count the classes of every leaf", epsilon),
-                PlanStep(f"count by each of {attributes} attributes", each, attributes * self.max_depth),
-                PlanStep("count by each attribute and class", each, attributes * self.max_depth),
-            ),
-            facts.rows_per_unit,
+    def title(self, schema: Schema) -> str:
+        return "SuLQ-ID3"
+
+    def check(self, schema: Schema) -> None:
+        require_splits(schema)
+        check_depth(self.max_depth)
+        whole_keys(schema, self.bins)  # says what is wrong with `bins`
+
+    def budget_for(self, schema: Schema, rows: float = 0) -> SulqBudget:
+        epsilon = part_of(self.row_budget(schema), 2 * (self.max_depth + 1))  # line 3
+        attributes = len(whole_keys(schema, self.bins))
+        each = part_of(epsilon, 2 * attributes)
+        return SulqBudget(
+            PlanStep("count the rows of every node", epsilon, self.max_depth + 1),
+            PlanStep("count the classes of every leaf", epsilon),
+            PlanStep(f"count by each of {attributes} attributes", each, attributes * self.max_depth),
+            PlanStep("count by each attribute and class", each, attributes * self.max_depth),
+            attributes,
         )
 
-    def _keys(self, schema: Schema) -> tuple[Key, ...]:
-        return nominal_keys(schema) + discretised(schema, self.bins)
-
-    def _grow(self, private: PrivateTable, progress: Progress) -> list[Node]:
-        epsilon = part_of(self.row_budget(private.schema), 2 * (self.check_depth() + 1))  # line 3
-        growth = Growth(private, self._keys(private.schema))
-        attributes = len(growth.root.keys)
-        for_attributes = Epsilon(2 * attributes * part_of(epsilon, 2 * attributes).units)  # epsilon, as it could be shared
+    def _learn(self, private: PrivateTable, progress: Progress) -> list[Node]:
+        schema = private.schema
+        budget = self.budget_for(schema)
+        growth = Growth(private, whole_keys(schema, self.bins))
         for depth in progress.steps(range(self.max_depth + 1), "levels"):
             level = growth.frontier(depth)
-            growth.count(level, epsilon)  # line 8
-            stopped = [node for node in level if depth == self.max_depth or too_few(node, epsilon, private.schema)]
-            growth.count_classes(stopped, epsilon)  # lines 9 to 12
+            growth.count(level, budget.rows.epsilon)  # line 8
+            stopped = [node for node in level if depth == self.max_depth or too_few(node, budget.rows.epsilon, schema)]
+            growth.count_classes(stopped, budget.classes.epsilon)  # lines 9 to 12
             going_on = without(level, stopped)
-            growth.split(going_on, _best_keys(growth, going_on, for_attributes))  # lines 21 to 23
-        growth.count_classes(growth.uncounted(), epsilon)
+            growth.split(going_on, _best_keys(growth, going_on, budget.of_a_level))  # lines 21 to 23
+        growth.count_classes(growth.uncounted(), budget.classes.epsilon)
         return [as_counted(growth.root)]
 
 

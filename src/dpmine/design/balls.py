@@ -1,0 +1,32 @@
+"""Which noise several sums at once should have: one box for all of them, or independent noise for each."""
+
+from __future__ import annotations
+
+import math
+
+from dpmine.base.epsilon import Epsilon, shares
+from dpmine.design.staircase_costs import geometric_loss
+from dpmine.noise.boxes import BoxNoise, best_inner_boxes
+
+
+def best_ball(lengths: tuple[int, ...], epsilon: Epsilon, ball: str | None) -> tuple[str, tuple[int, ...]]:
+    """The ball asked for, or that of the smaller expected error, from two numbers on the box; and its inner widths."""
+    if ball == "l1":
+        return "l1", ()
+    inner = best_inner_boxes(lengths, epsilon)
+    if ball is None and cross_error(lengths, epsilon) < box_error(lengths, inner, epsilon):
+        return "l1", ()
+    return "l-infinity", inner
+
+
+def box_error(lengths: tuple[int, ...], inner: tuple[int, ...], epsilon: Epsilon) -> float:
+    """Expected absolute errors in lengths, of all numbers together."""
+    box = BoxNoise(lengths, inner, epsilon)
+    return math.fsum(box.mean_error(place) / length for place, length in enumerate(lengths))
+
+
+def cross_error(lengths: tuple[int, ...], epsilon: Epsilon) -> float:
+    paid = shares(epsilon.units, len(lengths))
+    if min(paid) < 1:
+        return math.inf
+    return math.fsum(geometric_loss(length, Epsilon(share)) / length for length, share in zip(lengths, paid, strict=True))

@@ -1,0 +1,81 @@
+"""Columns of numbers that are read chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.engines.encoding import EncodedTable
+from dpmine.engines.memory.row_tests import rows_for_which
+from dpmine.engines.memory.rows import Codes
+from dpmine.language.resolved import RowTest
+
+
+class Column(Protocol):
+    """One number for each row."""
+
+    def values(self, rows: slice) -> NDArray[Any]: ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CodeColumn:
+    """Codes as they are, or what a table says of each."""
+
+    codes: Codes
+    table: NDArray[Any] | None
+
+    def values(self, rows: slice) -> NDArray[Any]:
+        codes = self.codes[rows]
+        return codes if self.table is None else np.take(self.table, codes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointColumn:
+    """The sum of what several columns' codes stand for, looked up by the number of their combination."""
+
+    columns: list[Codes]
+    sizes: list[int]
+    table: NDArray[Any]
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[Codes, NDArray[Any]]]) -> JointColumn:
+        table = parts[0][1]
+        for _, further in parts[1:]:
+            table = np.add.outer(table, further).ravel()
+        return cls([codes for codes, _ in parts], [own.size for _, own in parts], table)
+
+    def values(self, rows: slice) -> NDArray[Any]:
+        numbers: NDArray[Any] = self.columns[0][rows]
+        if len(self.columns) > 1:
+            numbers = numbers.astype(np.uint16)  # FUSED combinations fit
+        for codes, size in zip(self.columns[1:], self.sizes[1:], strict=True):
+            numbers *= np.uint16(size)
+            numbers += codes[rows]
+        return np.take(self.table, numbers)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedColumn:
+    """The values of a column times a weight, in the weight's type."""
+
+    column: Column
+    weight: Any
+
+    def values(self, rows: slice) -> NDArray[Any]:
+        weighted: NDArray[Any] = self.column.values(rows).astype(self.weight.dtype) * self.weight
+        return weighted
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TruthColumn:
+    """A test as a column of 0 and 1, evaluated only for the chunk at hand."""
+
+    test: RowTest
+    table: EncodedTable
+
+    def values(self, rows: slice) -> Codes:
+        return rows_for_which(self.test, self.table, rows).view(np.uint8)

@@ -1,0 +1,74 @@
+"""Keys of rows: for every type of key the column that its values come from."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import numpy as np
+
+from dpmine.engines.memory.centres import DistanceColumn, NearestColumn
+from dpmine.engines.memory.columns import CodeColumn, Column, TruthColumn
+from dpmine.engines.memory.models import BandedSumColumn, LargestSumColumn, splits_of
+from dpmine.engines.memory.rows import Codes, Rows
+from dpmine.facts.encoding import smallest_type
+from dpmine.language.resolved import (
+    BandedDistance,
+    BandedSum,
+    HashedPart,
+    LargestSum,
+    NearestCentre,
+    Recode,
+    RowKey,
+    Tested,
+)
+
+
+@singledispatch
+def column_of(key: RowKey, rows: Rows) -> Column:
+    """Where a key's values come from, chunk by chunk."""
+    raise TypeError(f"the memory engine has no key {type(key).__name__}")
+
+
+@column_of.register
+def _recode(key: Recode, rows: Rows) -> Column:
+    return CodeColumn(rows.codes(key.attribute), table_of(key, rows.source_size(key)) if key.runs else None)
+
+
+@column_of.register
+def _tested(key: Tested, rows: Rows) -> Column:
+    return TruthColumn(key.test, rows.table)
+
+
+@column_of.register
+def _largest_sum(key: LargestSum, rows: Rows) -> Column:
+    return LargestSumColumn(key, {split: column_of(split, rows) for split in splits_of(key.trees)})
+
+
+@column_of.register
+def _banded_sum(key: BandedSum, rows: Rows) -> Column:
+    return BandedSumColumn(key, {split: column_of(split, rows) for split in splits_of(key.trees)})
+
+
+@column_of.register
+def _nearest_centre(key: NearestCentre, rows: Rows) -> Column:
+    return NearestColumn(key, [rows.codes(name) for name in key.attributes])
+
+
+@column_of.register
+def _banded_distance(key: BandedDistance, rows: Rows) -> Column:
+    return DistanceColumn(key, [rows.codes(name) for name in key.nearest.attributes])
+
+
+@column_of.register
+def _hashed_part(key: HashedPart, rows: Rows) -> Column:
+    return CodeColumn(rows.parts(key), None)
+
+
+def source_of(key: RowKey) -> RowKey:
+    """What a row is looked up by: the plain codes of a recoded attribute, or the key itself."""
+    return Recode(key.attribute, (), 0) if isinstance(key, Recode) else key
+
+
+def table_of(key: Recode, size: int) -> Codes:
+    """The value of a recoding key for every code of its attribute."""
+    return np.array(key.table(size), dtype=smallest_type(key.size))

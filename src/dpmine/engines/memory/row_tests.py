@@ -1,0 +1,61 @@
+"""Tests of rows: for which rows of a chunk a predicate on codes holds, found by the test's type."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.engines.encoding import EncodedTable
+from dpmine.language.resolved import All, Any_, Holds, InCodes, Negation, RowTest
+
+Truths = NDArray[np.bool_]
+
+
+@singledispatch
+def rows_for_which(test: RowTest, table: EncodedTable, rows: slice) -> Truths:
+    """For each row of a chunk whether the test holds."""
+    raise TypeError(f"the memory engine has no test {type(test).__name__}")
+
+
+@rows_for_which.register
+def _in_codes(test: InCodes, table: EncodedTable, rows: slice) -> Truths:
+    member = np.zeros(table.schema.single(test.attribute).size, dtype=bool)
+    for low, high in test.ranges:
+        member[low:high] = True
+    return member[table.columns[test.attribute][rows]]
+
+
+@rows_for_which.register
+def _holds(test: Holds, table: EncodedTable, rows: slice) -> Truths:
+    column = table.lists[test.attribute]
+    entries = slice(*np.searchsorted(column.rows, (rows.start, rows.stop)))
+    owners, items = column.rows[entries] - rows.start, column.items[entries]
+    holds = np.ones(rows.stop - rows.start, dtype=bool)
+    for item in test.items:
+        has_item = np.zeros(len(holds), dtype=bool)
+        has_item[owners[items == item]] = True
+        holds &= has_item
+    return holds
+
+
+@rows_for_which.register
+def _negation(test: Negation, table: EncodedTable, rows: slice) -> Truths:
+    return ~rows_for_which(test.part, table, rows)
+
+
+@rows_for_which.register
+def _all(test: All, table: EncodedTable, rows: slice) -> Truths:
+    holds = np.ones(rows.stop - rows.start, dtype=bool)
+    for part in test.parts:
+        holds &= rows_for_which(part, table, rows)
+    return holds
+
+
+@rows_for_which.register
+def _any(test: Any_, table: EncodedTable, rows: slice) -> Truths:
+    holds = np.zeros(rows.stop - rows.start, dtype=bool)
+    for part in test.parts:
+        holds |= rows_for_which(part, table, rows)
+    return holds

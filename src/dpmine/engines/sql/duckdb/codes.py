@@ -1,0 +1,199 @@
+"""The code of each attribute as SQL over the columns of files, by public rules: the memory engine's integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+from sqlglot import exp
+
+from dpmine.base.errors import DataError
+from dpmine.engines.sql.columns import PERSON, code_names, list_names
+from dpmine.engines.sql.duckdb.dialect import DUCKDB, element, transformed
+from dpmine.engines.sql.expressions import call, is_not_null
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import FileSource
+from dpmine.facts.sources.files import NUMBER_OF_TEXT, ROWS_OF_FILES, TEXT_OF_BOOLEAN, WHOLE_NUMBERS
+from dpmine.facts.value_texts import text_of_value
+
+# Codes are wide integers: in a type that just holds them, adding to a code would fail for some rows and not for others.
+CODE = "BIGINT"
+
+WHITE_SPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
+
+
+def coded_rows(source: FileSource, schema: Schema) -> exp.Select:
+    """The query for the codes of all rows, and for the person where rows have one."""
+    codes = {
+        attribute.name: _code_of(attribute, _Column(source, attribute.name, f"category_{place}"))
+        for place, attribute in enumerate(schema.attributes)
+    }
+    columns = {column: codes[name] for name, column in (code_names(schema) | list_names(schema)).items()}
+    if schema.unit.column is not None:
+        columns[PERSON] = _person(source, schema.unit.column)
+    return exp.select(*(exp.alias_(code, name) for name, code in columns.items())).from_(ROWS_OF_FILES)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Column:
+    """A column of the files, which goes by its place (c0, c1, ...)."""
+
+    source: FileSource
+    name: str
+    enumeration: str = ""
+    """What a type of its texts would be called."""
+
+    @property
+    def sql(self) -> exp.Expression:
+        return exp.column(f"c{self.source.columns.index(self.name)}")
+
+    @property
+    def kind(self) -> str:
+        return self.source.type_name(self.name)
+
+    def text(self) -> exp.Expression:
+        if self.kind == "BOOLEAN":
+            return _over(TEXT_OF_BOOLEAN, self.sql)
+        if self.kind == "VARCHAR" or self.kind in WHOLE_NUMBERS:
+            return _cast(self.sql, "VARCHAR")
+        raise self.unread()
+
+    def number(self) -> exp.Expression:
+        if self.kind == "VARCHAR":
+            return _over(NUMBER_OF_TEXT, self.sql)
+        if self.kind in ("BOOLEAN", "FLOAT", "DOUBLE", *WHOLE_NUMBERS):
+            return _cast(self.sql, "DOUBLE")
+        raise self.unread()
+
+    def texts(self, separator: str) -> exp.Expression:
+        """The list of texts in each row."""
+        if self.kind == "VARCHAR":
+            return _pieces(self.sql, separator)
+        if self.kind.removesuffix("[]") in ("VARCHAR", *WHOLE_NUMBERS) and self.kind.endswith("[]"):
+            return _cast(self.sql, "VARCHAR[]")
+        raise self.unread()
+
+    def place_in(self, members: tuple[str, ...], text: exp.Expression) -> exp.Expression:
+        """The place of a text among these; NULL where it is none of them."""
+        self.source.create_enum(self.enumeration, members)
+        member = exp.TryCast(this=text, to=exp.DataType.build(self.enumeration, udt=True))
+        return call("enum_code", member)
+
+    def unread(self) -> DataError:
+        return DataError(
+            f"The DuckDB engine cannot read column {self.name!r} of type {self.kind}. "
+            "Use engine='memory', or cast the column."
+        )
+
+
+@singledispatch
+def _code_of(attribute: Attribute, column: _Column) -> exp.Expression:
+    """The code of an attribute, or the list of codes, in each row."""
+    raise DataError(f"The DuckDB engine knows no {attribute.kind} attributes. Use engine='memory'.")
+
+
+@_code_of.register
+def _category(attribute: Nominal, column: _Column) -> exp.Expression:
+    if column.kind in ("FLOAT", "DOUBLE"):
+        code = _float_code(attribute, column.number())
+    else:
+        code = column.place_in(attribute.categories, column.text())
+    return _cast(exp.Coalesce(this=code, expressions=[_number(attribute.other_code)]), CODE)
+
+
+@_code_of.register
+def _grid_point(attribute: Numeric, column: _Column) -> exp.Expression:
+    """The largest grid point <= number, clamped: by whole numbers where the grid is whole, else corrected by comparing."""
+    number, low, step = column.number(), attribute.low, attribute.step
+    clamped = exp.Greatest(
+        this=exp.Least(this=number, expressions=[_double(attribute.edges[-1])]), expressions=[_double(attribute.edges[0])]
+    )
+    if low == low.to_integral_value() and step == step.to_integral_value():
+        whole = _cast(exp.Floor(this=clamped), "BIGINT")
+        above = exp.paren(exp.Sub(this=whole, expression=exp.paren(_number(int(low)))))
+        code: exp.Expression = exp.IntDiv(this=above, expression=_number(int(step)))
+    else:
+        code = _corrected(attribute, clamped)
+    missing = exp.or_(exp.Is(this=number.copy(), expression=exp.null()), call("isnan", number.copy()))
+    return _cast(exp.Case().when(missing, _number(attribute.other_code)).else_(code), CODE)
+
+
+@_code_of.register
+def _items(attribute: ItemList, column: _Column) -> exp.Expression:
+    """The codes of the first `at_most` known items."""
+    texts = column.texts(attribute.separator)
+    known = exp.Lambda(this=is_not_null(exp.column("y")), expressions=[exp.to_identifier("y")])
+    codes = call("list_filter", transformed(texts, column.place_in(attribute.items, exp.column("x"))), known)
+    first = call("list_slice", codes, _number(1), _number(attribute.at_most))
+    return exp.Coalesce(this=first, expressions=[exp.Array(expressions=[])])
+
+
+def _person(source: FileSource, name: str) -> exp.Expression:
+    """The text that names a row's person; NULL where there is none."""
+    if name not in source.columns:
+        raise DataError(f"The table has no column {name!r}, which names the persons.")
+    text = _Column(source, name).text()
+    empty = exp.EQ(this=call("trim", text.copy(), _written(WHITE_SPACE)), expression=exp.Literal.string(""))
+    return exp.Case().when(empty, exp.null()).else_(text)
+
+
+def _over(fixed: str, column: exp.Expression) -> exp.Expression:
+    """One of our fixed expressions over c, for this column."""
+    tree = exp.condition(fixed, dialect=DUCKDB.name)
+    return tree.transform(lambda node: column.copy() if isinstance(node, exp.Column) else node)
+
+
+def _pieces(text: exp.Expression, separator: str) -> exp.Expression:
+    """Text cut at the separator, each piece trimmed of Python's white space; empty pieces match no item."""
+    pieces = call("string_split", text, _written(separator))
+    return transformed(pieces, call("trim", exp.column("x"), _written(WHITE_SPACE)))
+
+
+def _written(text: str) -> exp.Expression:
+    """A text spelled by its code points, so that it does not become SQL text."""
+    return call("concat", *(call("chr", _number(ord(letter))) for letter in text))
+
+
+def _float_code(attribute: Nominal, number: exp.Expression) -> exp.Expression:
+    """Categories as the doubles whose text they are."""
+    case = exp.Case(this=number)
+    for code, category in enumerate(attribute.categories):
+        try:
+            value = float(category)
+        except ValueError:
+            continue
+        if text_of_value(value) == category:
+            case = case.when(_double(value), _number(code))
+    return case if case.args.get("ifs") else exp.null()
+
+
+def _corrected(attribute: Numeric, clamped: exp.Expression) -> exp.Expression:
+    """Division of doubles is off by at most one place; the grid's own edges decide."""
+    size = attribute.size
+    above = exp.paren(exp.Sub(this=clamped, expression=_double(attribute.edges[0])))
+    guess = _cast(exp.Floor(this=exp.Div(this=above, expression=_double(float(attribute.step)))), "BIGINT")
+    inside = exp.Greatest(this=exp.Least(this=guess, expressions=[_number(size - 1)]), expressions=[_number(0)])
+    edges = exp.paren(exp.Array(expressions=[_double(edge) for edge in [*attribute.edges, float("inf")]]))
+
+    def edge(shift: int) -> exp.Expression:
+        return element(edges.copy(), exp.paren(exp.Add(this=exp.paren(inside.copy()), expression=_number(shift))))
+
+    too_high = exp.Case().when(exp.LT(this=clamped.copy(), expression=edge(0)), _number(1)).else_(_number(0))
+    too_low = exp.Case().when(exp.GTE(this=clamped.copy(), expression=edge(1)), _number(1)).else_(_number(0))
+    return exp.Add(this=exp.Sub(this=inside, expression=exp.paren(too_high)), expression=exp.paren(too_low))
+
+
+def _cast(item: exp.Expression, to: str) -> exp.Expression:
+    return exp.cast(item, to, dialect=DUCKDB.name)
+
+
+def _number(number: int) -> exp.Expression:
+    return exp.Literal.number(number)
+
+
+def _double(number: float) -> exp.Expression:
+    return _cast(exp.Literal.string(repr(float(number))), "DOUBLE")

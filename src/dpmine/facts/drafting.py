@@ -1,0 +1,66 @@
+"""Proposes a schema's facts by looking at a table: a helper for owners, outside the budget, to be reviewed line by line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpmine.base.errors import SchemaError
+from dpmine.facts.facts import MOST_ROWS
+from dpmine.facts.kinds.columns import ColumnInHand
+from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.registry import propose_attribute
+from dpmine.facts.sources import Source, reading
+
+CLASS_NAMES = ("class", "target", "label", "outcome", "income", "diagnosis", "y")
+
+
+@dataclass(frozen=True)
+class ProposedFacts:
+    """Facts that fit a table as it is, read from its rows."""
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    rows_at_most: int
+    class_attribute: str | None
+    drop: tuple[str, ...]
+
+
+def propose_facts(table: Any, *, name: str | None) -> ProposedFacts:
+    with reading(table) as source:
+        return _proposed(source, name or _name(table))
+
+
+def _proposed(source: Source, name: str) -> ProposedFacts:
+    found = {column: propose_attribute(ColumnInHand(source, column)) for column in source.columns}
+    source.check_read_in_one_state()
+    attributes = [attribute for attribute in found.values() if attribute is not None]
+    if not attributes:
+        raise SchemaError("No column of this table can become an attribute: each has too many different texts.")
+    target = _class(attributes)
+    if target is not None:  # classes are never generalised, so they need no taxonomy
+        attributes[attributes.index(target)] = replace(target, taxonomy=None)
+    return ProposedFacts(
+        name,
+        tuple(attributes),
+        rows_at_most=min(_round_up(max(source.rows, 1)), MOST_ROWS),
+        class_attribute=None if target is None else target.name,
+        drop=tuple(column for column, attribute in found.items() if attribute is None),
+    )
+
+
+def _name(table: Any) -> str:
+    stem = Path(table).name.split(".")[0] if isinstance(table, (str, Path)) else "table"
+    return "".join(part if part.isalnum() or part in "-_" else "-" for part in stem) or "table"
+
+
+def _class(attributes: list[Attribute]) -> Nominal | None:
+    named = [item for item in attributes if isinstance(item, Nominal) and item.name.lower() in CLASS_NAMES]
+    return named[0] if named else None
+
+
+def _round_up(rows: int) -> int:
+    power = int(10 ** (len(str(rows)) - 1))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rows)

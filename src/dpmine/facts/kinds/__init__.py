@@ -1,0 +1,1 @@
+"""The kinds of attributes, one file each."""

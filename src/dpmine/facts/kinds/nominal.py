@@ -1,0 +1,73 @@
+"""Nominal attributes: one of a list of public categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from dpmine.base.errors import ExpressionError, SchemaError
+from dpmine.facts.kinds.kind import Single, known_of
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+
+MOST_CATEGORIES = 65_536
+
+
+@dataclass(frozen=True)
+class Nominal(Single):
+    """An attribute with a public list of categories. Values not in the list, and nulls, become `other`."""
+
+    kind: ClassVar[str] = "nominal"
+
+    categories: tuple[str, ...]
+    other: str
+    taxonomy: TaxonomyNode | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.categories) <= MOST_CATEGORIES:
+            raise SchemaError(f"Attribute {self.name!r} must have 1 to {MOST_CATEGORIES} categories.")
+        if len(set(self.categories)) != len(self.categories):
+            raise SchemaError(f"Attribute {self.name!r} lists a category twice.")
+        if self.other not in self.categories:
+            raise SchemaError(f"Attribute {self.name!r}: 'other' must be one of its categories. Got {self.other!r}.")
+        if self.taxonomy is not None and sorted(self.taxonomy.leaves()) != sorted(self.categories):
+            raise SchemaError(f"Attribute {self.name!r}: the taxonomy's leaves must be its categories, each once.")
+        for node in self.taxonomy.nodes() if self.taxonomy is not None else ():
+            if len({child.name for child in node.children}) != len(node.children):
+                raise SchemaError(f"Attribute {self.name!r}: the taxonomy has two children of one name below {node.name!r}.")
+
+    @property
+    def size(self) -> int:
+        return len(self.categories)
+
+    @cached_property
+    def codes(self) -> dict[str, int]:
+        return {category: code for code, category in enumerate(self.categories)}
+
+    @property
+    def other_code(self) -> int:
+        return self.codes[self.other]
+
+    def code(self, text: str) -> int:
+        """The code of a category named in a request."""
+        if text not in self.codes:
+            raise ExpressionError(f"{self.name!r} has no category {text!r}. The schema knows: {known_of(self.categories)}.")
+        return self.codes[text]
+
+    def codes_of(self, text: str) -> tuple[int, int]:
+        code = self.code(text)
+        return code, code + 1
+
+    def label(self, code: int) -> str:
+        return self.categories[code]
+
+    def describe(self) -> str:
+        if self.size == 1:
+            return f"{self.other!r} is its only category"
+        return f"its categories are {known_of(self.categories)}"
+
+    def form(self) -> dict[str, Any]:
+        form: dict[str, Any] = {"kind": self.kind, "categories": list(self.categories), "other": self.other}
+        if self.taxonomy is not None:
+            form["taxonomy"] = {self.taxonomy.name: self.taxonomy.form()}
+        return form

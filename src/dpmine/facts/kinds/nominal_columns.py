@@ -1,0 +1,92 @@
+"""Columns of categories: their table in a schema file, their codes, and drafts with taxonomies made from names."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.base.errors import SchemaError
+from dpmine.facts.encoding import Codes, smallest_type
+from dpmine.facts.kinds.columns import ColumnInHand, SingleColumns
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.kinds.taxonomy_by_names import taxonomy_by_names
+from dpmine.facts.sources import Source
+from dpmine.facts.toml_tables import refuse_unknown_keys, texts_of, value_at, written_short
+
+MOST_DRAFTED_CATEGORIES = 100
+OTHERS = ("other", "?", "unknown", "n/a")  # categories that a draft takes for `other`
+
+TAXONOMY_WARNING = (
+    "#\n"
+    "# Taxonomies are proposals, made from the categories' names alone: names that begin with the same words form a group.\n"
+    "# Correct each by public knowledge, such as an official classification, or delete it; NAME = [] stands in no group.\n"
+    "# Never group categories because they behave alike in the rows: that would reveal rows outside the budget.\n"
+)
+TAXONOMY_REMINDER = "# Proposed from names alone. Correct it by public knowledge, never by what the rows show.\n"
+
+
+class NominalColumns(SingleColumns[Nominal]):
+    name = Nominal.kind
+
+    def read(self, name: str, table: dict[str, Any], where: str) -> Nominal:
+        refuse_unknown_keys(table, {"kind", "categories", "other", "taxonomy"}, where)
+        categories = texts_of(table.get("categories", []), f"{where}: 'categories'")
+        if not categories:
+            raise SchemaError(f"{where} must list its categories.")
+        other = value_at(table, "other", str, where) if "other" in table else categories[-1]
+        return Nominal(name, categories, other, _taxonomy(table.get("taxonomy"), where))
+
+    def write(self, attribute: Nominal, *, drafted: bool) -> str:
+        """The taxonomy is written apart, so that a comment can stand above it."""
+        import tomli_w
+
+        table = written_short(attribute.form())
+        taxonomy = table.pop("taxonomy", None)
+        text = "\n" + tomli_w.dumps({"attributes": {attribute.name: table}})
+        if taxonomy is None:
+            return text
+        apart = tomli_w.dumps({"attributes": {attribute.name: {"taxonomy": taxonomy}}})
+        return text + "\n" + (TAXONOMY_REMINDER if drafted else "") + apart
+
+    def draft_warning(self, attribute: Nominal) -> str:
+        return "" if attribute.taxonomy is None else TAXONOMY_WARNING
+
+    def encode(self, source: Source, attribute: Nominal) -> Codes:
+        """Known categories by code; everything else, nulls too, becomes `other`."""
+        codes = source.category_codes(attribute.name, attribute.categories)
+        return np.where(codes < 0, attribute.other_code, codes).astype(smallest_type(attribute.size))
+
+    def values(self, attribute: Nominal) -> NDArray[Any]:
+        return np.array(attribute.categories, dtype=object)
+
+    def check(self, source: Source, attribute: Nominal) -> dict[str, int]:
+        codes = source.category_codes(attribute.name, attribute.categories)
+        empty = sum(text is None for text in source.texts(attribute.name))
+        unknown = int(np.sum(codes < 0)) - empty
+        return {f"missing, sent to {attribute.other!r}": empty, f"unknown, sent to {attribute.other!r}": unknown}
+
+    def recognises(self, column: ColumnInHand) -> bool:
+        """Any column can be read as categories: this kind is asked last."""
+        return True
+
+    def propose(self, column: ColumnInHand) -> Nominal | None:
+        if len(column.distinct) > MOST_DRAFTED_CATEGORIES:
+            return None
+        found = sorted(column.distinct, key=Decimal) if column.numbers else column.distinct
+        others = [text for text in found if text.lower() in OTHERS]
+        other = others[0] if others else "other"
+        categories = tuple(found if others else [*found, other])
+        return Nominal(column.name, categories, other, taxonomy_by_names(categories, other))
+
+
+def _taxonomy(form: Any, where: str) -> TaxonomyNode | None:
+    if form is None:
+        return None
+    if not isinstance(form, dict) or len(form) != 1:
+        raise SchemaError(f"{where}: the taxonomy must be a table with one root.")
+    ((root, inner),) = form.items()
+    return TaxonomyNode.parse(root, inner)

@@ -1,0 +1,69 @@
+"""The kinds of attributes by name: what reads, encodes, checks and drafts a column of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from dpmine.base.errors import SchemaError
+from dpmine.facts.encoding import Codes, Lists
+from dpmine.facts.kinds.columns import ColumnInHand, ColumnKind, SingleColumns
+from dpmine.facts.kinds.items_columns import ItemColumns
+from dpmine.facts.kinds.kind import Attribute, Listed, Single
+from dpmine.facts.kinds.nominal_columns import NominalColumns
+from dpmine.facts.kinds.numeric_columns import NumericColumns
+from dpmine.facts.sources import Source
+
+_kinds: dict[str, ColumnKind[Any, Any]] = {}
+
+
+def register(kind: ColumnKind[Any, Any]) -> None:
+    """Make a kind known to schema files, drafts and engines."""
+    if kind.name in _kinds:
+        raise ValueError(f"two kinds of attributes share the name {kind.name!r}")
+    _kinds[kind.name] = kind
+
+
+def kind_of(attribute: Attribute) -> ColumnKind[Any, Any]:
+    return _kinds[attribute.kind]
+
+
+def read_attribute(name: str, table: dict[str, Any]) -> Attribute:
+    """An attribute from its table in a schema file."""
+    where, kind = f"Attribute {name!r}", table.get("kind")
+    if not isinstance(kind, str) or kind not in _kinds:
+        *others, last = _kinds
+        raise SchemaError(f"{where}: 'kind' must be {', '.join(others)} or {last}. Got {kind!r} instead.")
+    attribute: Attribute = _kinds[kind].read(name, table, where)
+    return attribute
+
+
+def propose_attribute(column: ColumnInHand) -> Attribute | None:
+    """A proposal by the first kind that recognises the column, the latest registered first; None if it is to be dropped."""
+    kind = next(kind for kind in reversed(_kinds.values()) if kind.recognises(column))
+    proposed: Attribute | None = kind.propose(column)
+    return proposed
+
+
+def encode_single(source: Source, attribute: Single) -> Codes:
+    """The code of each row's value, by the public rules of the schema: the same for private rows and for public ones."""
+    codes: Codes = kind_of(attribute).encode(source, attribute)
+    return codes
+
+
+def encode_listed(source: Source, attribute: Listed) -> Lists:
+    lists: Lists = kind_of(attribute).encode(source, attribute)
+    return lists
+
+
+def values_of(attribute: Single) -> NDArray[Any]:
+    """What each code of an attribute stands for: a category, or a grid point as a whole number where all are."""
+    kind = kind_of(attribute)
+    assert isinstance(kind, SingleColumns)
+    return kind.values(attribute)
+
+
+# Drafts ask the latest first: any column can be read as categories.
+for _kind in (NominalColumns(), NumericColumns(), ItemColumns()):
+    register(_kind)

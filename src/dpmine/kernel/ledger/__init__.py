@@ -1,0 +1,1 @@
+"""The ledger: budgets that are never overspent."""

@@ -1,0 +1,1 @@
+"""Exact draws from integer laws, from the operating system's entropy alone."""

@@ -1,0 +1,134 @@
+"""Private choice: the exponential mechanism over any base measure, and permute-and-flip over equal candidates.
+
+Scores are integers, and every score comes with one number, its range R: by how much more one candidate's score can
+move than another's when one unit is added or removed. Both mechanisms use the rate epsilon / R.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpmine.base.errors import RequestError
+from dpmine.base.exponentials import exp_bounds
+from dpmine.kernel.samplers.coins import uniform_is_below
+from dpmine.kernel.samplers.entropy import Entropy
+from dpmine.kernel.samplers.laplace import Integers
+from dpmine.questions.choices import MOST_COPIES
+
+_EXP_ERROR = 2.0**-40  # relative; numpy's exp on a correctly rounded argument below 745 is a thousand times better
+
+
+def stretches(scores: Integers, masses: Integers) -> tuple[Integers, Integers, NDArray[np.intp]]:
+    """Neighbouring candidates of equal score and equal mass taken together: score, mass of one, first index of each."""
+    changes = (np.diff(scores) != 0) | (np.diff(masses) != 0)
+    starts = np.concatenate(([0], np.flatnonzero(changes) + 1)).astype(np.intp)
+    return scores[starts], masses[starts], starts
+
+
+def exponential(entropy: Entropy, scores: Integers, masses: Integers, *, rate: Fraction) -> int:
+    """Choose candidate r with probability proportional to masses[r] * exp(rate * scores[r]), exactly.
+
+    Claim        epsilon-DP with epsilon = rate * R, for adding or removing one unit (also epsilon-bounded-range).
+    Sensitivity  R, the range of the score, declared by the score.
+    Proof        docs/proofs.md#exponential-mechanism.
+    Assumes      integer scores; positive integer masses, below 2^50 in all, that do not depend on the data.
+    Not covered  memory access patterns; with probability below 4e-10 a candidate a second, slower look decides.
+    Reference    McSherry, Talwar 2007; bounded range: Dong, Durfee, Rogers 2020.
+    """
+    if int(masses.max()) * masses.size >= 2**50:
+        raise RequestError("The masses of a choice must stay below 2^50 in all.")
+    score, mass, starts = stretches(scores, masses)
+    lengths = np.diff(np.append(starts, scores.size))
+    gaps = score.max() - score
+    chosen = _chosen_interval(entropy, gaps, mass * lengths, rate)
+    return int(starts[chosen]) + entropy.below(int(lengths[chosen]))
+
+
+def _chosen_interval(entropy: Entropy, gaps: Integers, weights: Integers, rate: Fraction) -> int:
+    """An index drawn with probability proportional to weights[i] * exp(-rate * gaps[i]).
+
+    One uniform real u decides: the intervals of the candidates tile [0, total), and u * total lies in one of them.
+    Doubles with a proven error bound decide all but a tiny share of the draws; the others are decided by integer
+    enclosures that are narrowed, together with u, until one candidate is left. The law is exact either way.
+    """
+    drawn = entropy.bits(64)
+    place = _by_doubles(drawn, gaps, weights, rate)
+    if place is not None:
+        return place
+    bits = 64
+    while True:
+        place = _by_integers(drawn, bits, gaps, weights, rate)
+        if place is not None:
+            return place
+        drawn = (drawn << 64) | entropy.bits(64)
+        bits += 64
+
+
+def _by_doubles(drawn: int, gaps: Integers, weights: Integers, rate: Fraction) -> int | None:
+    """The chosen index if doubles can tell, else None.
+
+    The argument has relative error 2^-51 (two roundings), so below 745 the exponential is off by less than 745 * 2^-51
+    plus numpy's own few units in the last place: well under _EXP_ERROR. Each of n additions adds at most 2^-53 of the total.
+    """
+    arguments = np.minimum(gaps.astype(np.float64) * float(rate), 745.0)
+    ends = np.cumsum(weights.astype(np.float64) * np.exp(-arguments))
+    total = float(ends[-1])
+    error = total * (2 * _EXP_ERROR + 4 * len(weights) * 2.0**-53) + len(weights) * 2.0**50 * 5e-324
+    point = drawn / 2**64 * total
+    place = int(np.searchsorted(ends, point, side="right"))
+    below = float(ends[place - 1]) if place else 0.0
+    if place == len(weights) or (place and point - below <= 2 * error):
+        return None
+    if place < len(weights) - 1 and float(ends[place]) - point <= 2 * error + total * 2.0**-62:
+        return None
+    return place
+
+
+def _by_integers(drawn: int, bits: int, gaps: Integers, weights: Integers, rate: Fraction) -> int | None:
+    """The chosen index if enclosures of `bits` bits can tell, else None."""
+    lows, highs = [0], [0]
+    for gap, weight in zip(gaps.tolist(), weights.tolist(), strict=True):
+        low, high = exp_bounds(rate * gap, bits)
+        lows.append(lows[-1] + weight * low)
+        highs.append(highs[-1] + weight * high)
+    for place in range(len(weights)):
+        surely_after_start = drawn * lows[-1] >= highs[place] << bits if place else True
+        surely_before_end = (drawn + 1) * highs[-1] <= lows[place + 1] << bits if place < len(weights) - 1 else True
+        if surely_after_start and surely_before_end:
+            return place
+    return None
+
+
+def permute_and_flip(entropy: Entropy, scores: Integers, *, rate: Fraction) -> int:
+    """Visit equal candidates in random order; accept each with probability exp(-rate * (best - score)); first wins.
+
+    Claim        epsilon-DP with epsilon = rate * R, for adding or removing one unit.
+    Sensitivity  R, the range of the score, declared by the score.
+    Proof        docs/proofs.md#permute-and-flip.
+    Assumes      integer scores; every candidate counts once. A weight is only legal as that many copies in `scores`.
+    Not covered  memory access patterns. All coins are flipped, also those after the winner.
+    Reference    McKenna, Sheldon 2020, Algorithm 1; Ding et al. 2021 for its equality with noisy max.
+    """
+    if scores.size > MOST_COPIES:
+        raise RequestError(f"Permute-and-flip takes at most {MOST_COPIES} candidates. Use the exponential mechanism.")
+    order = entropy.order(scores.size)
+    gaps = scores.max() - scores
+    accepted = _coins(entropy, gaps[order], rate)
+    return int(order[np.argmax(accepted)])
+
+
+def _coins(entropy: Entropy, gaps: Integers, rate: Fraction) -> NDArray[np.bool_]:
+    """Independent coins with probabilities exp(-rate * gaps[i]), exactly; doubles first, integers where they can't tell."""
+    words = entropy.words(2 * gaps.size).astype(np.uint64)
+    drawn = (words[: gaps.size] << np.uint64(32)) | words[gaps.size :]
+    uniform = drawn.astype(np.float64) / 2.0**64
+    chance = np.exp(-np.minimum(gaps.astype(np.float64) * float(rate), 745.0))
+    accepted: NDArray[np.bool_] = (uniform < chance) | (gaps == 0)
+    unsure = (np.abs(uniform - chance) <= chance * _EXP_ERROR + 2.0**-50) & (gaps != 0)
+    for place in np.flatnonzero(unsure):
+        x = rate * int(gaps[place])
+        accepted[place] = uniform_is_below(entropy, int(drawn[place]), 64, lambda bits, x=x: exp_bounds(x, bits))  # type: ignore[misc]
+    return accepted

@@ -1,0 +1,82 @@
+"""From keys to tables over codes."""
+
+from __future__ import annotations
+
+import bisect
+
+from dpmine.base.errors import RequestError
+from dpmine.facts.facts import Facts
+from dpmine.language.keys import AttributeKey, Bins, Groups, Key, Part, Test
+from dpmine.language.model_keys import (
+    LARGEST_POSITION,
+    Nearest,
+    NearestBands,
+    Predicted,
+    ScoreBands,
+    ScoreLeaf,
+    ScoreSplit,
+    ScoreTree,
+)
+from dpmine.language.resolved import (
+    BandedDistance,
+    BandedSum,
+    HashedPart,
+    LargestSum,
+    LeafScores,
+    NearestCentre,
+    Recode,
+    RowKey,
+    RowScores,
+    ScoreBranch,
+    Tested,
+)
+from dpmine.language.resolving_predicates import resolve_predicate
+
+
+def resolve_key(key: Key, schema: Facts) -> RowKey:
+    if isinstance(key, AttributeKey):
+        return Recode(key.attribute, (), schema.single(key.attribute).size)
+    if isinstance(key, Bins):
+        attribute = key.ordered(schema)
+        starts = [attribute.first_code_at_least(cut) for cut in key.numbers(schema)]
+        changes = sorted({0, *(start for start in starts if start < attribute.size)})
+        return Recode(key.attribute, tuple((code, bisect.bisect_right(starts, code)) for code in changes), len(starts) + 1)
+    if isinstance(key, Groups):
+        return Recode(key.attribute, runs_of(key.table(schema)), len(key.groups) + 1)
+    if isinstance(key, Test):
+        return Tested(resolve_predicate(key.predicate, schema))
+    if isinstance(key, Predicted):
+        return LargestSum(tuple(_scores(tree, schema) for tree in key.trees), len(key.classes))
+    if isinstance(key, ScoreBands):
+        trees = tuple(_scores(tree, schema, key.place) for tree in key.trees)
+        return BandedSum(trees, key.edges, len(key.edges) + 1)
+    if isinstance(key, Nearest):
+        return _nearest(key, schema)
+    if isinstance(key, NearestBands):
+        return BandedDistance(_nearest(key.nearest, schema), key.edges, len(key.edges) + 1)
+    assert isinstance(key, Part)
+    return HashedPart(key.salt, key.weights, len(key.weights))
+
+
+def _nearest(key: Nearest, schema: Facts) -> NearestCentre:
+    for name, scale in zip(key.attributes, key.scales, strict=True):
+        attribute = schema.numeric(name, "nothing is near or far in it")
+        if (attribute.size - 1) * scale > LARGEST_POSITION:
+            raise RequestError(f"The scale of {name!r} is too large: positions go up to {LARGEST_POSITION}.")
+    return NearestCentre(key.attributes, key.scales, key.centres, len(key.centres))
+
+
+def _scores(tree: ScoreTree, schema: Facts, place: int | None = None) -> RowScores:
+    """A model's tree on codes; with `place`, only that score of each leaf."""
+    if isinstance(tree, ScoreLeaf):
+        return LeafScores(tree.scores if place is None else (tree.scores[place],))
+    assert isinstance(tree, ScoreSplit)
+    key = resolve_key(tree.key, schema)
+    assert isinstance(key, Recode)
+    if len(tree.children) != key.size:
+        raise RequestError(f"A split by {tree.key.title!r} needs {key.size} children. Got {len(tree.children)}.")
+    return ScoreBranch(key, tuple(_scores(child, schema, place) for child in tree.children))
+
+
+def runs_of(table: list[int]) -> tuple[tuple[int, int], ...]:
+    return tuple((code, item) for code, item in enumerate(table) if code == 0 or table[code - 1] != item)

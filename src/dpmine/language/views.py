@@ -1,0 +1,90 @@
+"""Queries and answers as frozen values: a view of the table, its cells, one question, and an epsilon for each cell.
+
+A *view* narrows the table step by step. A *rule tree* splits the view into disjoint cells, and one query asks all
+its cells at once. A cell is named by its path of (key, label) pairs, the same whether the path stands in the view or
+in the rule tree, so a finer rule tree nests inside a coarser one and the odometer takes the maximum over cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpmine.base.errors import RequestError
+from dpmine.base.wire_values import value
+from dpmine.language.keys import Key
+from dpmine.language.predicates import Predicate
+
+
+class Step:
+    """One narrowing of a view. Every step has stability 1: it maps each row to itself or to nothing."""
+
+
+@value("where")
+class Where(Step):
+    """Keep the rows for which the predicate holds."""
+
+    predicate: Predicate
+
+
+@value("cell")
+class Cell(Step):
+    """Keep the rows with one label of a key: a cell of the partition by that key."""
+
+    key: Key
+    index: int
+
+
+@value("view")
+class View:
+    steps: tuple[Step, ...] = ()
+
+    def then(self, step: Step) -> View:
+        return View((*self.steps, step))
+
+
+class Rules:
+    """A public rule tree: a leaf, or a key whose labels lead to rule trees."""
+
+
+@value("leaf")
+class Leaf(Rules):
+    pass
+
+
+@value("split")
+class Split(Rules):
+    key: Key
+    children: tuple[Rules, ...]
+
+
+LEAF = Leaf()
+
+
+def leaf_paths(rules: Rules) -> Iterator[tuple[tuple[Key, int], ...]]:
+    """The path of each leaf from left to right, as pairs of key and label index."""
+    stack: list[tuple[Rules, tuple[tuple[Key, int], ...]]] = [(rules, ())]
+    while stack:
+        node, path = stack.pop()
+        if isinstance(node, Split):
+            for index in range(len(node.children) - 1, -1, -1):
+                stack.append((node.children[index], (*path, (node.key, index))))
+        else:
+            yield path
+
+
+def split_leaf(rules: Rules, number: int, key: Key, labels: int) -> Rules:
+    """The rule tree with its leaf of that number replaced by a split on `key`."""
+    grown, seen = _split_leaf(rules, number, key, labels, 0)
+    if number >= seen:
+        raise RequestError(f"The rule tree has {seen} leaves; there is no leaf {number}.")
+    return grown
+
+
+def _split_leaf(rules: Rules, number: int, key: Key, labels: int, seen: int) -> tuple[Rules, int]:
+    if not isinstance(rules, Split):
+        return (Split(key, (LEAF,) * labels) if seen == number else rules), seen + 1
+    children = []
+    for child in rules.children:
+        grown, seen = _split_leaf(child, number, key, labels, seen)
+        children.append(grown)
+    return Split(rules.key, tuple(children)), seen

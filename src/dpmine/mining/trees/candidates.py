@@ -1,0 +1,63 @@
+"""What a tree could split by, from the schema alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpmine.base.errors import RequestError
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import MOST_GRID_POINTS
+from dpmine.facts.schema import Schema
+from dpmine.language.keys import AttributeKey, Bins, Key
+from dpmine.mining.parameters import check_number
+from dpmine.questions.splits import Splits, Thresholds, one_versus_rest
+
+
+def require_splits(schema: Schema) -> None:
+    """Refuse, before anything is spent, a schema that leaves a tree nothing to split by."""
+    if not nominal_keys(schema) and not numeric_names(schema):
+        raise RequestError("The schema has no attribute but the class that a tree could split by.")
+
+
+def nominal_keys(schema: Schema) -> tuple[Key, ...]:
+    """Every nominal attribute but the class that has at least two categories, split by each of them."""
+    target = schema.require_class()
+    return tuple(AttributeKey(a.name) for a in schema.of_kind(Nominal) if a.size > 1 and a.name != target)
+
+
+def numeric_names(schema: Schema) -> tuple[str, ...]:
+    """Every numeric or otherwise ordered attribute that can be cut at all."""
+    return tuple(a.name for a in schema.singles if a.ordered and a.size > 1)
+
+
+def discretised(schema: Schema, bins: int) -> tuple[Key, ...]:
+    """Every numeric attribute cut into so many bins of equal width (fewer where its grid has fewer points)."""
+    check_number("bins", bins, 2, MOST_GRID_POINTS, whole=True)
+    bins = int(bins)
+    keys: list[Key] = []
+    for name in numeric_names(schema):
+        attribute = schema.single(name)
+        codes = sorted({attribute.size * place // bins for place in range(1, bins)} - {0})
+        keys.append(Bins(name, tuple(attribute.label(code) for code in codes)))
+    return tuple(keys)
+
+
+def whole_keys(schema: Schema, bins: int) -> tuple[Key, ...]:
+    """What trees split by that know no split points: nominal attributes, and numeric ones in bins."""
+    return nominal_keys(schema) + discretised(schema, bins)
+
+
+def thresholds(schema: Schema) -> list[Splits]:
+    """Every numeric attribute with its split points."""
+    return [Thresholds(name) for name in numeric_names(schema)]
+
+
+def binary_splits(schema: Schema) -> list[Splits]:
+    """A category or a taxonomy node against the rest, or a threshold; families of one attribute each."""
+    require_splits(schema)
+    return [one_versus_rest(schema, key.title) for key in nominal_keys(schema)] + thresholds(schema)
+
+
+def number_of(candidates: Sequence[Splits], schema: Schema) -> int:
+    """How many splits some families hold together."""
+    return sum(family.size(schema) for family in candidates)

@@ -1,0 +1,1 @@
+"""The laws of noise, seen from outside: deviations, intervals, calibration."""

@@ -1,0 +1,124 @@
+"""From what users write to questions: columns instead of keys, a list of columns instead of families of splits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any, Literal
+
+from dpmine.base.epsilon import Epsilon
+from dpmine.base.errors import RequestError
+from dpmine.base.wire_values import to_text
+from dpmine.design.balls import best_ball
+from dpmine.design.priors import Named
+from dpmine.design.statistic_noise import Design, design
+from dpmine.facts.facts import MOST_ROWS
+from dpmine.facts.schema import Schema
+from dpmine.language.columns import Column, key_of
+from dpmine.language.keys import Key
+from dpmine.language.predicates import Predicate
+from dpmine.language.queries import Query, Question
+from dpmine.language.views import Rules, View
+from dpmine.noise.laws import of_counts
+from dpmine.noise.phantoms import threshold_for
+from dpmine.questions.choose_label import ChooseLabel
+from dpmine.questions.choose_split import ChooseSplit
+from dpmine.questions.designed_statistic import DesignedStatistic
+from dpmine.questions.histogram import Histogram
+from dpmine.questions.quantile import Quantile
+from dpmine.questions.sparse_histogram import SparseHistogram
+from dpmine.questions.splits import Multiway, Splits, Thresholds
+from dpmine.questions.vector_sums import BALLS, VectorSums, lengths_of, value_grids
+from dpmine.results.sparse_histogram import combinations_of
+
+Amount = Epsilon | str | int | float | Decimal
+Amounts = Amount | Sequence[Amount]
+"""One epsilon for all cells, or one for each."""
+Keyed = str | Column | Key | Predicate
+SplitScore = Literal["max", "gini", "infogain", "mixed", "gain", "gini-gain", "infogain-per-row"]
+Candidates = Keyed | Sequence[Keyed | Splits]
+LOWEST, MEDIAN, HIGHEST = "0.005", "0.5", "0.995"
+
+
+def query_of(view: View, rules: Rules, question: Question, epsilon: Amounts) -> Query:
+    if isinstance(epsilon, (list, tuple)):
+        amounts = tuple(Epsilon.parse_or_zero(amount) for amount in epsilon)
+        if not amounts:
+            raise RequestError("Give one epsilon, or one for each cell.")
+    else:
+        amounts = (Epsilon.parse(epsilon),)  # type: ignore[arg-type]
+    return Query(view, rules, question, amounts)
+
+
+def histogram(by: Sequence[Keyed]) -> Histogram:
+    if not by:
+        raise RequestError("A histogram needs at least one key.")
+    return Histogram(tuple(key_of(item) for item in by))
+
+
+def sparse_histogram(schema: Schema, by: Sequence[Keyed], epsilon: Amount, at_least: int | None) -> SparseHistogram:
+    """By default with the smallest threshold that lets about 1,000 combinations without rows through by noise alone."""
+    keys = tuple(key_of(item) for item in by)
+    if at_least is not None:
+        return SparseHistogram(keys, at_least)
+    threshold = threshold_for(combinations_of(SparseHistogram(keys, 1), schema), of_counts(Epsilon.parse(epsilon)))
+    if threshold > MOST_ROWS:
+        raise RequestError("Epsilon is too small for so many combinations: no count would reach the threshold.")
+    return SparseHistogram(keys, threshold)
+
+
+def quantile(column: str, order: float | str | Decimal) -> Quantile:
+    try:
+        fraction = Fraction(Decimal(str(order)))
+    except (InvalidOperation, ValueError, OverflowError):
+        fraction = Fraction(-1)
+    if not 0 <= fraction <= 1 or 1000 % fraction.denominator:
+        raise RequestError(f"A quantile's order is between 0 and 1, with at most 3 decimals. Got {order!r} instead.")
+    return Quantile(column, fraction.numerator, fraction.denominator)
+
+
+def designed(
+    schema: Schema, statistic: str, column: str | None, epsilon: Amount, named: Named
+) -> tuple[Design, DesignedStatistic]:
+    """A statistic through the noise that was asked for, with what is to be said of that noise."""
+    made = design(schema, statistic, column, epsilon=Epsilon.parse(epsilon), mechanism=named)
+    return made, DesignedStatistic(statistic, column, made.noise, to_text(made.stated))
+
+
+def vector_sums(schema: Schema, columns: Sequence[str], epsilon: Amount, ball: str | None, *, means: bool) -> VectorSums:
+    """With the ball of the smaller expected error where none is named."""
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise RequestError(f"Name the columns as a list, such as ['age', 'weight']. Got {columns!r:.60}.")
+    if ball is not None and ball not in BALLS:
+        raise RequestError(f"The ball must be one of {', '.join(BALLS)}. Got {ball!r:.60}.")
+    cross = VectorSums(tuple(columns), means, means, "l1", ())
+    lengths = lengths_of(value_grids(schema, cross.attributes, centred=means), with_count=means)
+    return VectorSums(cross.attributes, means, means, *best_ball(lengths, Epsilon.parse(epsilon), ball))
+
+
+def choice(
+    schema: Schema, among: Sequence[Candidates], score: str, mechanism: str | None, calibration: str
+) -> ChooseLabel | ChooseSplit:
+    """A choice with one entry of candidates for all cells, or one for each."""
+    if score == "count":
+        if len(among) != 1 or isinstance(among[0], (list, tuple)):
+            raise RequestError("With score 'count', name one key whose labels compete.")
+        key: Any = among[0]
+        return ChooseLabel(key_of(key), mechanism or "permute-and-flip", calibration)
+    candidates = []
+    for cell in among:
+        listed: Any = cell if isinstance(cell, (list, tuple)) else [cell]
+        candidates.append(tuple(splits_of(item, schema) for item in listed))
+    return ChooseSplit(tuple(candidates), score, mechanism or "exponential", calibration)
+
+
+def splits_of(item: Keyed | Splits, schema: Schema) -> Splits:
+    """What a user may name where candidate splits are wanted: an ordered column means all its thresholds."""
+    if isinstance(item, Splits):
+        return item
+    if isinstance(item, (str, Column)):
+        name = item if isinstance(item, str) else item.name
+        if schema.single(name).ordered:
+            return Thresholds(name)
+    return Multiway(key_of(item))

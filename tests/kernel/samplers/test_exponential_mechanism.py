@@ -1,0 +1,261 @@
+"""The exponential mechanism: exact thresholds for one uniform real, fast path held to the exact one, and its law."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from support.bits import Metered, Script, bits64
+from support.laws import ALARM, exponential_law, frequencies, p_value
+
+from dpmine.base.errors import RequestError
+from dpmine.kernel.mechanisms.choose_split import FAMILY_MASS
+from dpmine.kernel.samplers import choice
+from dpmine.kernel.samplers.choice import _by_doubles, _by_integers, _chosen_interval, exponential, stretches
+from dpmine.kernel.samplers.entropy import Entropy
+from dpmine.questions.choose_split import MOST_CANDIDATES
+
+Choose = Callable[..., int]
+WORD = 2**64
+
+
+def array(numbers: list[int]) -> np.ndarray:
+    return np.array(numbers, dtype=np.int64)
+
+
+# -- the law by draws --------------------------------------------------------------------------------------------------
+
+CASES: dict[str, tuple[list[int], list[int], Fraction]] = {
+    "lunch vote": ([27, 23, 9, 0], [1, 1, 1, 1], Fraction(1, 20)),
+    "all equal": ([5] * 7, [1] * 7, Fraction(3)),
+    "ties that are no neighbours": ([4, 1, 4, 1, 4], [1, 1, 1, 1, 1], Fraction(1, 2)),
+    "masses decide": ([0, 0, 0], [1, 10, 100], Fraction(1)),
+    "masses against scores": ([3, 2, 1, 0], [1, 3, 9, 27], Fraction(1)),
+    "negative scores": ([-100, -101, -103], [2, 3, 5], Fraction(1, 3)),
+    "scores of 55 bits": ([2**55, 2**55 - 2**52, -(2**55)], [1, 1, 1], Fraction(1, 2**52)),
+    "a gap no exponential survives": ([0, -(2**55), 0], [1, 1000, 2], Fraction(10)),
+    "masses up to the limit": ([1, 0, 2], [2**47, 2**48, 2**46], Fraction(1)),
+    "one against thousands": ([20] + [0] * 3000, [1] * 3001, Fraction(2, 5)),
+    "one candidate": ([7], [3], Fraction(1)),
+}
+
+
+def misfit(choose: Choose, scores: list[int], masses: list[int], rate: Fraction, draws: int = 15_000) -> float:
+    source, score, mass = Entropy(), array(scores), array(masses)
+    drawn = frequencies(lambda: choose(source, score, mass, rate=rate), len(scores), draws)
+    if len(scores) == 1:
+        return 1.0 if drawn == [draws] else 0.0
+    return p_value(drawn, exponential_law(scores, masses, rate))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_exponential_mechanism_follows_its_exact_law(case: str) -> None:
+    assert misfit(exponential, *CASES[case]) > ALARM
+
+
+def by_integers_alone(entropy: Entropy, scores: np.ndarray, masses: np.ndarray, *, rate: Fraction) -> int:
+    """The second, slower look for every draw."""
+    bits, drawn = 64, entropy.bits(64)
+    while True:
+        place = _by_integers(drawn, bits, scores.max() - scores, masses, rate)
+        if place is not None:
+            return place
+        bits, drawn = bits + 64, (drawn << 64) | entropy.bits(64)
+
+
+@pytest.mark.parametrize("case", ["lunch vote", "masses against scores", "scores of 55 bits", "masses up to the limit"])
+def test_the_integer_path_alone_follows_the_same_law(case: str) -> None:
+    assert misfit(by_integers_alone, *CASES[case]) > ALARM
+
+
+def twice_the_rate(entropy: Entropy, scores: np.ndarray, masses: np.ndarray, *, rate: Fraction) -> int:
+    return exponential(entropy, scores, masses, rate=2 * rate)
+
+
+def without_masses(entropy: Entropy, scores: np.ndarray, masses: np.ndarray, *, rate: Fraction) -> int:
+    return exponential(entropy, scores, np.ones_like(masses), rate=rate)
+
+
+def first_of_a_stretch(entropy: Entropy, scores: np.ndarray, masses: np.ndarray, *, rate: Fraction) -> int:
+    score, mass, starts = stretches(scores, masses)
+    return int(starts[exponential(entropy, score, mass, rate=rate)])
+
+
+@pytest.mark.parametrize(
+    ("mistake", "case"),
+    [
+        (twice_the_rate, "lunch vote"),
+        (twice_the_rate, "one against thousands"),
+        (without_masses, "masses against scores"),
+        (first_of_a_stretch, "all equal"),
+    ],
+)
+def test_the_law_check_catches(mistake: Choose, case: str) -> None:
+    assert misfit(mistake, *CASES[case]) < ALARM
+
+
+# -- the law exactly: where on the line one candidate ends and the next begins -----------------------------------------
+
+
+def boundaries(scores: list[int], masses: list[int], rate: Fraction, bits: int) -> list[int]:
+    """The cumulative probabilities as integers of that many bits."""
+    law = exponential_law(scores, masses, rate)
+    with localcontext() as context:
+        context.prec = 60
+        ends = [sum(law[: place + 1], Decimal(0)) for place in range(len(law) - 1)]
+    return [int(Fraction(end) * 2**bits) for end in ends]
+
+
+def chosen_at(drawn: int, scores: list[int], masses: list[int], rate: Fraction) -> int:
+    """The choice if the uniform real begins with these 128 bits; later words are only read if earlier ones can't tell."""
+    script = Script(bits64(drawn >> 64), bits64(drawn & (WORD - 1)), *[bits64(0)] * 4)
+    return exponential(script, array(scores), array(masses), rate=rate)
+
+
+def wrong_boundaries(choose_at: Callable[..., int], scores: list[int], masses: list[int], rate: Fraction) -> int:
+    """How many ends of candidates are not where the law puts them, to within 2^-126."""
+    ends = boundaries(scores, masses, rate, 128)
+    wrong = 0
+    for place, end in enumerate(ends):
+        before, after = end - 4, end + 4
+        if (place and before <= ends[place - 1] + 4) or (place + 1 < len(ends) and after >= ends[place + 1] - 4):
+            continue  # a candidate too unlikely to hit even with 128 bits
+        if before >= 0:
+            wrong += choose_at(before, scores, masses, rate) != place
+        if after < 2**128:
+            wrong += choose_at(after, scores, masses, rate) != place + 1
+    return wrong
+
+
+@st.composite
+def instances(draw: st.DrawFn, largest: int = 60) -> tuple[list[int], list[int], Fraction]:
+    """Neighbouring scores differ, so that every candidate is a stretch of its own."""
+    scores = draw(st.lists(st.integers(-largest, largest), min_size=2, max_size=6))
+    assume(all(one != other for one, other in itertools.pairwise(scores)))
+    masses = draw(st.lists(st.integers(1, 2**32), min_size=len(scores), max_size=len(scores)))
+    rate = draw(st.fractions(min_value=Fraction(1, 10**6), max_value=1, max_denominator=10**9))
+    assume(rate > 0)
+    return scores, masses, rate
+
+
+@settings(deadline=None, max_examples=100)
+@given(instances())
+def test_each_candidate_owns_exactly_its_share_of_the_line(instance: tuple[list[int], list[int], Fraction]) -> None:
+    assert wrong_boundaries(chosen_at, *instance) == 0
+
+
+@pytest.mark.parametrize("case", ["lunch vote", "masses against scores", "negative scores", "scores of 55 bits"])
+def test_the_named_cases_own_exactly_their_share_too(case: str) -> None:
+    assert wrong_boundaries(chosen_at, *CASES[case]) == 0
+
+
+def test_the_share_check_catches_doubles_without_an_error_bound() -> None:
+    """Planted mistake: trusting 53-bit sums to the last bit."""
+
+    def trusting(drawn: int, scores: list[int], masses: list[int], rate: Fraction) -> int:
+        ends = np.cumsum(np.array(masses) * np.exp(-(max(scores) - array(scores)) * float(rate)))
+        return int(np.searchsorted(ends, drawn / 2**128 * ends[-1], side="right"))
+
+    wrong = sum(wrong_boundaries(trusting, [9, 4, k, 0], [1, 2, 3, 4], Fraction(k, 7)) for k in range(5, 9))
+    assert wrong > 0
+
+
+@pytest.mark.parametrize("masses", [[2**50], [2**49, 1], [2**62, 2**62, 2**62]], ids=str)
+def test_masses_that_doubles_cannot_add_exactly_are_refused(masses: list[int]) -> None:
+    with pytest.raises(RequestError, match="masses"):
+        exponential(Script(), array([0] * len(masses)), array(masses), rate=Fraction(1))
+
+
+def test_the_largest_choice_that_can_be_asked_fits_its_masses() -> None:
+    """A refusal after the charge would waste budget, so no query may reach it: the public limits come first."""
+    assert FAMILY_MASS * MOST_CANDIDATES < 2**50
+    assert MOST_CANDIDATES <= choice.MOST_COPIES
+
+
+def test_equal_neighbours_share_one_interval_evenly() -> None:
+    """Scores 1 1 1 0: one real decides the stretch, one more draw below 3 the member."""
+    for member in range(3):
+        script = Script(bits64(0), bytes([member]))
+        assert exponential(script, array([1, 1, 1, 0]), array([1] * 4), rate=Fraction(1)) == member
+        assert script.used_up
+    script = Script(bits64(0), bytes([3]), bytes([2]))  # 3 is drawn again
+    assert exponential(script, array([1, 1, 1, 0]), array([1] * 4), rate=Fraction(1)) == 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 2)), min_size=1, max_size=12))
+def test_stretches_are_the_runs_of_equal_score_and_mass(pairs: list[tuple[int, int]]) -> None:
+    score, mass, starts = stretches(array([pair[0] for pair in pairs]), array([pair[1] for pair in pairs]))
+    ends = [*starts[1:].tolist(), len(pairs)]
+    rebuilt = [
+        (int(one), int(two))
+        for one, two, start, end in zip(score, mass, starts, ends, strict=True)
+        for _ in range(end - start)
+    ]
+    assert rebuilt == pairs
+    assert all(pairs[start] != pairs[start - 1] for start in starts[1:].tolist())
+
+
+# -- doubles first, integers where they cannot tell ------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=400)
+@given(instances(largest=2000), st.integers(0, WORD - 1), st.integers(-(2**34), 2**34), st.integers(0, 4))
+def test_doubles_never_contradict_integers(
+    instance: tuple[list[int], list[int], Fraction], anywhere: int, offset: int, which: int
+) -> None:
+    """On the same bits, drawn anywhere or close to an end of a candidate: doubles agree or abstain."""
+    scores, masses, rate = instance
+    gaps, weights = max(scores) - array(scores), array(masses)
+    ends = boundaries(scores, masses, rate, 64)
+    close = min(max(ends[which % len(ends)] + offset, 0), WORD - 1)
+    for drawn in (anywhere, close):
+        place = _by_doubles(drawn, gaps, weights, rate)
+        if place is None:
+            continue
+        assert _by_integers(drawn, 64, gaps, weights, rate) in (place, None)
+        for rest in (0, WORD - 1):  # whatever bits would have come next
+            assert _by_integers(drawn << 64 | rest, 128, gaps, weights, rate) == place
+
+
+def test_integers_decide_what_doubles_leave_open() -> None:
+    """Within a double's error of an end, doubles abstain and integers find the side."""
+    gaps, masses, rate = array([0, 1]), array([1, 1]), Fraction(1)
+    (end,) = boundaries([1, 0], [1, 1], rate, 64)
+    for drawn, place in ((end - 2, 0), (end + 2, 1)):
+        assert _by_doubles(drawn, gaps, masses, rate) is None
+        assert _by_integers(drawn, 64, gaps, masses, rate) == place
+    assert _by_integers(end, 64, gaps, masses, rate) is None
+
+
+def test_a_candidate_beyond_all_doubles_can_still_be_chosen() -> None:
+    """exp(-800) is 0 as a double; the last 2^-1155 of the line still belongs to the second candidate."""
+    assert 18 * 64 + 2 < 800 / math.log(2) < 18 * 64 + 3
+    for last, place in ((WORD - 1, 1), (WORD // 2, 0)):
+        script = Script(*[bits64(WORD - 1)] * 18, bits64(last))
+        assert _chosen_interval(script, array([0, 800]), array([1, 1]), Fraction(1)) == place
+        assert script.used_up
+
+
+@pytest.mark.parametrize(("candidates", "draws", "allowed"), [(4, 15_000, 0), (500, 2000, 1)])
+def test_a_second_look_is_rare(monkeypatch: pytest.MonkeyPatch, candidates: int, draws: int, allowed: int) -> None:
+    """Chance of a second look: 8e-12 for each end of a candidate. False-alarm rate below 1e-6; 8 bytes for each choice."""
+    looks = []
+
+    def counted(*arguments: Any) -> int | None:
+        looks.append(arguments)
+        return _by_integers(*arguments)
+
+    monkeypatch.setattr(choice, "_by_integers", counted)
+    source, scores, masses = Metered(), array(list(range(candidates))), array([1] * candidates)
+    for _ in range(draws):
+        exponential(source, scores, masses, rate=Fraction(1, candidates))
+    assert len(looks) <= allowed
+    assert source.drawn == 8 * draws
