@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -158,15 +158,36 @@ def test_no_row_is_mixed_of_two_states_while_another_thread_replaces_the_file(en
     assert refused > 0  # else nothing was replaced while it was read, and this test showed nothing
 
 
+@pytest.fixture
+def heeding_ctrl_c() -> Iterator[None]:
+    """Where tests run in a shell's background, Ctrl-C is ignored from the start: the test below would never end."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeding_ctrl_c")
 def test_ctrl_c_while_a_file_is_read_is_a_keyboard_interrupt(tmp_path: Path) -> None:
     """DuckDB makes an error of it that a user's `except Exception` would swallow."""
     path = tmp_path / "long.csv"
     path.write_text("x,y\n" + "".join(f"{row % 97},word {row}\n" for row in range(400_000)))
     schema = dm.Schema("long", (Numeric("x", Decimal(0), Decimal(100), Decimal(1), Decimal(0)),), 10**6)
     for wait in (0.02, 0.1, 0.2, 0.3):
-        alarm = threading.Timer(wait, signal.raise_signal, (signal.SIGINT,))
-        alarm.start()
-        with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (whenever it comes, that is what comes)
-            while True:
-                dm.open(path, schema=schema, ledger=None, cap=1).close()
-        alarm.join()
+        came = threading.Event()
+        keys = threading.Thread(target=press_ctrl_c, args=(came, wait))
+        keys.start()
+        try:
+            with pytest.raises(KeyboardInterrupt):  # noqa: PT012 (whenever it comes, that is what comes)
+                while keys.is_alive():
+                    dm.open(path, schema=schema, ledger=None, cap=1).close()
+        finally:
+            came.set()
+            keys.join()
+
+
+def press_ctrl_c(came: threading.Event, wait: float) -> None:
+    """After that many seconds, and again if nothing came of it: Python drops what is raised inside a finalizer."""
+    for pause in (wait, 5, 5, 5):
+        if not came.wait(pause):
+            signal.raise_signal(signal.SIGINT)
+    came.wait(5)
