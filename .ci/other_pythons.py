@@ -27,6 +27,7 @@ QUICK = (
     "tests/test_import.py",
     "tests/tables/test_private_table.py",
     "tests/attacks",
+    "tests/codes",
     "tests/golden",
     "tests/ledger/test_ledger_accounts.py",
     "tests/ledger/test_ledger_requests.py",

@@ -30,7 +30,8 @@ from dpmine.engines.memory import cell_ids
 from dpmine.engines.memory.rows import Rows
 from dpmine.engines.memory.sizes import CHUNK
 from dpmine.language.resolver import resolve_cells
-from dpmine.language.views import LEAF, Rules, split_leaf
+from dpmine.language.rule_trees import split_leaf
+from dpmine.language.views import LEAF, Rules
 from harness import arguments, finish, interleaved, median, peer, say, sized
 
 BINS = 64

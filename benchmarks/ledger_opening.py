@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpmine.base.epsilon import Epsilon
-from dpmine.base.wire import to_wire
-from dpmine.base.wire_values import value_hash
+from dpmine.base.wire import to_wire, value_hash
 from dpmine.kernel.ledger import replay as replaying
 from dpmine.kernel.ledger.accounts import DATASET, Request, Reservation
 from dpmine.kernel.ledger.book import Ledger
-from dpmine.kernel.ledger.entries import answer_entry, checkpoint_entry, reserve_entry
+from dpmine.kernel.ledger.chain import answer_hash
+from dpmine.kernel.ledger.checkpoints import text_digest
 from dpmine.kernel.ledger.odometer import Charge, Charged
 from dpmine.kernel.ledger.replay import Increase, Replay
 from dpmine.kernel.ledger.store import Rows
@@ -94,8 +94,8 @@ def opened(path: Path, cap: int | None = None) -> Ledger:
 
 def asked(units: int, analyst: str = ANALYSTS[0]) -> Request:
     """A plain count at a price of its own, so that none was asked before."""
-    question = to_wire(Query(View(), LEAF, Histogram(()), (Epsilon(units),))).decode()
-    plan = value_hash((analyst, units)) + "@" + ROOT
+    query = Query(View(), LEAF, Histogram(()), (Epsilon(units),))
+    question, plan = to_wire(query).decode(), value_hash(query) + "@" + ROOT
     charge = Charge((Charged(0, "view", "", units),))
     return Request(analyst, "plan:" + plan, plan, ROOT, question, charge)
 
@@ -133,11 +133,13 @@ class Writer:
         if self._with_checkpoints and self.replay.is_checkpoint_due:
             text = self.replay.checkpoint_text()
             rows.keep_checkpoint(self.replay.newest[0] + 1, text)
-            self._add(rows, checkpoint_entry(text))
+            self._add(rows, {"do": "checkpoint", "sha256": text_digest(text)})
         increases = [self.replay.increase(name, ROOT, request.charge) for name in (request.analyst, DATASET)]
-        self._add(rows, reserve_entry(request, [increase for increase, _ in increases], TOKEN), increases)
+        costs = [increase for increase, _ in increases]
+        self._add(rows, {"do": "reserve", "cost": costs, "token": TOKEN, **request.form()}, increases)
         rows.keep_answer(self.replay.newest[0] + 1, ANSWER)
-        self._add(rows, answer_entry(request.analyst, request.key, ANSWER))
+        answer = {"do": "answer", "analyst": request.analyst, "key": request.key, "sha256": answer_hash(ANSWER)}
+        self._add(rows, answer)
 
     def _add(self, rows: Rows, entry: dict[str, Any], increases: list[Increase] | None = None) -> None:
         row, entry = self.replay.next_row(entry)

@@ -77,6 +77,8 @@ from numpy.typing import NDArray
 
 import dpmine as dm
 from dpmine.base.epsilon import Epsilon, shares
+from dpmine.codes.designed_statistic import sensitivity_of
+from dpmine.codes.vector_sums import lengths_of
 from dpmine.design import statistic_noise
 from dpmine.design.balls import best_ball
 from dpmine.design.caching import cached, forget
@@ -90,8 +92,7 @@ from dpmine.kernel.samplers.finite_rows import drawn_output
 from dpmine.kernel.samplers.laplace import ExactNoise
 from dpmine.kernel.samplers.staircase import box_staircase
 from dpmine.noise.boxes import BoxNoise
-from dpmine.questions.designed_statistic import attribute_of, sensitivity_of
-from dpmine.questions.vector_sums import lengths_of, value_grids
+from dpmine.questions.vector_sums import value_grids
 from harness import arguments, finish, say, sized
 
 PARTS = ["losses", "simulated", "programs", "vector", "means"]
@@ -181,7 +182,7 @@ def all_losses() -> dict[str, Any]:
 
 
 def setting_of(statistic: str, epsilon: str, noise: FiniteMechanism) -> Setting:
-    moves = sensitivity_of(statistic, attribute_of(statistic, COLUMNS[statistic], SCHEMA))
+    moves = sensitivity_of(statistic, statistic_noise.grid_of(statistic, COLUMNS[statistic], SCHEMA))
     return Setting(noise.inputs[0], noise.inputs[-1], Fraction(noise.step), moves, Epsilon.parse(epsilon))
 
 

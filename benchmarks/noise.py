@@ -42,7 +42,7 @@ def ours(scale: Fraction):  # type: ignore[no-untyped-def]
 
 def opendp(scale: Fraction):  # type: ignore[no-untyped-def]
     peer("opendp")
-    from dpmine.kernel.samplers.opendp import OpenDPNoise
+    from dpmine.owner.opendp_noise import OpenDPNoise
 
     source = OpenDPNoise()
     return lambda: source.discrete_laplace(scale, SIZE)

@@ -20,7 +20,7 @@ from dpmine.report.drawing import COLOURS, FONTS, INK, LINE, MARGIN, PAPER, SOFT
 HERE = Path(__file__).resolve().parent
 WIDTH = 1120
 BLUE, ORANGE, GREEN = COLOURS[0], COLOURS[4], COLOURS[2]
-TRUSTED = {"kernel", "questions", "language", "facts", "noise", "base", "budget"}
+TRUSTED = {"kernel", "codes", "noise", "base", "budget"}
 """Packages that the kernel reaches, in whole or in part."""
 
 STANDS_HERE = {
@@ -28,23 +28,24 @@ STANDS_HERE = {
     "audit": "measured epsilon",
     "reproduce": "papers, rerun",
     "datasets": "loaders, generators",
-    "owner": "opens, grants, wires",
+    "owner": "opens, grants, wires; the desk",
     "release": "tables to publish",
     "mining": "trees, clusters",
     "baselines": "not private",
     "kernel": "door, ledger, noise",
     "engines": "exact counts",
     "tables": "what a miner holds",
-    "results": "words and readings",
+    "results": "receipts, statements",
     "report": "drawings, pages",
     "postprocess": "of noisy numbers",
-    "questions": "what can be asked",
+    "questions": "asked, in names",
     "design": "noise for a prior",
     "models": "fitted, as values",
-    "language": "predicates, keys, views, queries",
+    "language": "predicates, keys, views, queries: names to codes",
     "budget": "plans and renewal",
     "facts": "schema, kinds, sources",
-    "noise": "laws",
+    "codes": "what the kernel knows, and checks",
+    "noise": "laws, and how far noise reaches",
     "base": "errors, epsilon, wire values, processes",
 }
 
@@ -106,7 +107,7 @@ def layers_picture() -> str:
         yield words(
             MARGIN + 420,
             swatch + 11,
-            "not trusted to keep the promise, but for engines and the owner's wiring",
+            "not trusted to keep the promise, but for engines, encoding and the owner's wiring",
             colour=SOFT_INK,
         )
         for number, packages in enumerate(drawn):
@@ -135,7 +136,11 @@ def _colours(package: str) -> tuple[str, str]:
 
 # -- the way of a question ---------------------------------------------------------------------------------------------
 
-LANES = (("miner", BLUE), ("kernel (trusted)", ORANGE), ("ledger (trusted) and engine", GREEN))
+LANES = (
+    ("in names: miner and desk", BLUE),
+    ("on codes: kernel (trusted)", ORANGE),
+    ("ledger (trusted) and engine", GREEN),
+)
 LANE = (WIDTH - 2 * MARGIN) / len(LANES)
 CARD, GAP = 62, 38
 
@@ -154,8 +159,9 @@ HISTOGRAM = (
     Station(0, 'private.histogram("ward", epsilon=0.1)', "tables.private_table", "a column by name"),
     Station(0, "asking: the question as a value", "tables.asking", "Histogram(keys)"),
     Station(0, "a query: view, cells, question, epsilon", "language.queries", "Query"),
-    Station(0, "the executor sends it", "tables.executor, owner.local_executor", "wire bytes"),
-    Station(1, "door: read anew and resolve", "kernel.door, language.resolver, questions.histogram", "ResolvedHistogram"),
+    Station(0, "the executor sends it", "tables.executor, owner.local_executor", "wire bytes, in names"),
+    Station(0, "desk: names become codes", "owner.desk, language.resolver, questions.histogram", "wire bytes, on codes"),
+    Station(1, "door: read anew, check every part", "kernel.door, codes.rows, codes.histogram", "ResolvedHistogram"),
     Station(
         1, "price of each cell, law of each price", "kernel.ledger.odometer, kernel.mechanisms.histogram", "price and laws"
     ),
@@ -169,16 +175,19 @@ HISTOGRAM = (
         "kernel.ledger.book, kernel.ledger.telling",
         "Reply: numbers, law, price, cost, head",
     ),
-    Station(0, "reading: what the numbers mean", "results.reading, results.histogram", "labels, law and receipt"),
-    Station(0, "NoisyHistogram, which knows its law", "results.histogram"),
+    Station(0, "reading: what the numbers mean", "results.reading, questions.histogram", "labels, law and receipt"),
+    Station(0, "NoisyHistogram, which knows its law", "questions.histogram, noise.spread"),
 )
 
 TREE_LEVEL = (
     Station(0, "fit: the plan's price for this level", "mining.trees.classifier, budget.plans", "an epsilon for all leaves"),
     Station(0, "growth: leaves and their candidates", "mining.trees.growing", "splits for each leaf"),
     Station(0, "private.cells(tree).choose(candidates)", "tables.private_cells", "one ChooseSplit"),
-    Station(0, "the executor sends one query", "tables.executor", "wire bytes: the tree so far is its rules"),
-    Station(1, "door: leaves become disjoint cells", "kernel.door, questions.choose_split", "ResolvedChooseSplit"),
+    Station(0, "the executor sends one query", "tables.executor", "wire bytes, the tree as rules"),
+    Station(
+        0, "desk: rules and splits on codes", "owner.desk, language.splits, questions.choose_split", "wire bytes, on codes"
+    ),
+    Station(1, "door: every cell and split is checked", "kernel.door, codes.rows, codes.splits", "ResolvedChooseSplit"),
     Station(
         1,
         "price of the dearest cell; law of a loss",
@@ -187,7 +196,7 @@ TREE_LEVEL = (
     ),
     Station(2, "charge the level once, for all leaves", "kernel.ledger.book", "the charge stands"),
     Station(2, "engine counts classes by all keys", "engines.memory, engines.sql", "exact counts for each leaf"),
-    Station(1, "whole scores with a stated range", "kernel.scores", "scores and base measure"),
+    Station(1, "whole scores with a stated range", "kernel.scores, codes.splits", "scores and base measure"),
     Station(1, "one private choice in each leaf", "kernel.samplers.choice", "the numbers of the chosen splits"),
     Station(
         2,
@@ -195,7 +204,7 @@ TREE_LEVEL = (
         "kernel.ledger.book, kernel.ledger.telling",
         "Reply: numbers, law, price, cost, head",
     ),
-    Station(0, "reading: a split, or staying whole", "results.choose_split", "a key for each leaf"),
+    Station(0, "reading: a split, or staying whole", "questions.choose_split, language.candidates", "a key for each leaf"),
     Station(0, "leaves are split; the next level", "mining.trees.growing"),
 )
 

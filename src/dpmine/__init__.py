@@ -24,8 +24,10 @@ from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
+from dpmine.language.candidates import one_versus_rest
 from dpmine.language.columns import col
 from dpmine.language.parsing import parse_key, parse_predicate
+from dpmine.language.splits import Stay, Subsets, Thresholds
 from dpmine.language.views import Leaf, Split
 from dpmine.mining.clustering.dplloyd import DPLloyd
 from dpmine.mining.clustering.kmeans import KMeans
@@ -37,12 +39,11 @@ from dpmine.mining.trees.diffp_c45 import DiffPC45
 from dpmine.mining.trees.diffp_id3 import DiffPID3
 from dpmine.mining.trees.sulq_id3 import SulqID3
 from dpmine.owner import DataSet, open  # noqa: A004 (dm.open is the name users type)
-from dpmine.questions.splits import Stay, Subsets, Thresholds, one_versus_rest
+from dpmine.questions.designed_statistic import DesignedAnswer
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.diffgen import DiffGen
 from dpmine.release.generaliser import Generaliser
 from dpmine.release.tree_release import TreeRelease
-from dpmine.results.designed_statistic import DesignedAnswer
 from dpmine.tables.private_table import PrivateTable
 
 __version__ = "0.1.0"

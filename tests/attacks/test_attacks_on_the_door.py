@@ -21,6 +21,9 @@ import pytest
 
 import dpmine as dm
 from dpmine.base.epsilon import Epsilon
+from dpmine.codes.answers import Answer
+from dpmine.codes.choices import MOST_COPIES
+from dpmine.codes.queries import MOST_KEYS
 from dpmine.engines.encoding import encode
 from dpmine.engines.memory.cells import cell_ids
 from dpmine.engines.memory.rows import Rows
@@ -28,17 +31,15 @@ from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
-from dpmine.language.answers import Answer
 from dpmine.language.keys import AttributeKey, Bins, Groups, Part, Test
 from dpmine.language.predicates import Compare
 from dpmine.language.queries import Query
-from dpmine.language.resolver import MOST_CELLS, MOST_KEYS, MOST_STEPS, resolve_cells
+from dpmine.language.resolver import MOST_CELLS, MOST_STEPS, resolve_cells
+from dpmine.language.splits import Multiway
 from dpmine.language.views import LEAF, Cell, Rules, Split, View, Where
-from dpmine.questions.choices import MOST_COPIES
 from dpmine.questions.choose_label import ChooseLabel
 from dpmine.questions.choose_split import ChooseSplit
 from dpmine.questions.histogram import Histogram
-from dpmine.questions.splits import Multiway
 from dpmine.tables.private_table import PrivateTable
 
 SCHEMA = Schema(
@@ -360,7 +361,7 @@ def in_time(private: PrivateTable, text: bytes, seconds: float = 3) -> None:
     """Refused or previewed, whichever, but at once; what was never charged is free to ask a thousand times."""
     started = time.process_time()
     with contextlib.suppress(dm.RequestError):
-        private._executor._kernel.preview(text, analyst="mallory")  # type: ignore[attr-defined]
+        private._executor._desk.preview(text, analyst="mallory")  # type: ignore[attr-defined]
     assert time.process_time() - started < seconds
 
 
@@ -372,7 +373,7 @@ def test_a_split_that_splits_nothing_counts_as_one(private: PrivateTable) -> Non
     rows += [["part", "z", [1] * 4096], ["split", len(rows), [len(rows) - 1] * 4096], ["histogram", []], ["view", []]]
     rows.append(["query", len(rows) - 1, len(rows) - 3, len(rows) - 2, ["0.000000001"]])
     with pytest.raises(dm.RequestError, match="as many splits"):
-        private._executor._kernel.answer(sent(rows), analyst="mallory")  # type: ignore[attr-defined]
+        private._executor._desk.answer(sent(rows), analyst="mallory")  # type: ignore[attr-defined]
     in_time(private, sent(rows))
 
 
@@ -412,12 +413,12 @@ def test_rows_that_nothing_names_cost_no_more_than_those_that_are_asked(private:
 
 
 def test_what_the_door_remembers_of_questions_stays_small_and_out_of_reach(private: PrivateTable) -> None:
-    kernel = private._executor._kernel  # type: ignore[attr-defined]
+    desk = private._executor._desk  # type: ignore[attr-defined]
     for place in range(50):
         many = Bins("fine", tuple(str(cut) for cut in range(place + 1, place + 200)))
         private.preview.histogram(many, epsilon="0.000001")
         private.preview.histogram(Test(Compare("age", ">=", str(place))), epsilon="0.000001")
-    assert len(kernel._known_keys) <= 1
+    assert len(desk._known_keys) <= 1
     reachable = [name for name, kept in vars(private.schema).items() if isinstance(kept, dict) and name != "_by_name"]
     assert reachable == []
 
@@ -427,7 +428,7 @@ def test_what_the_door_remembers_of_questions_stays_small_and_out_of_reach(priva
 )
 def test_only_what_stands_in_queries_is_read(private: PrivateTable, row: list[Any]) -> None:
     with pytest.raises(dm.RequestError, match="There is no value"):
-        private._executor._kernel.preview(sent([["leaf"], row]), analyst="mallory")  # type: ignore[attr-defined]
+        private._executor._desk.preview(sent([["leaf"], row]), analyst="mallory")  # type: ignore[attr-defined]
 
 
 def test_a_draw_that_could_not_be_stored_is_in_no_frame_of_the_error() -> None:

@@ -21,9 +21,10 @@ from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
+from dpmine.language.candidates import candidate
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key
+from dpmine.language.splits import Subsets, Thresholds
 from dpmine.models.trees import Node, encode_rows
-from dpmine.questions.splits import Subsets, Thresholds
 
 SLIDE = slide_records()
 SLIDE_SCHEMA = patients_schema(extended=False)
@@ -174,7 +175,7 @@ def test_c45_finds_the_tree_of_the_slide_and_prunes_nothing(pruning: bool) -> No
 def test_two_way_splits_of_the_slide_begin_with_normal_pressure() -> None:
     """By hand: the rows times their Gini index are 0 + 5 for Normal pressure; the others leave more."""
     root = GreedyTree(max_depth=1).fit(SLIDE, schema=SLIDE_SCHEMA).trees_.trees[0]
-    assert root.split == Subsets("blood_pressure", (("Normal",),)).candidate(SLIDE_SCHEMA, 0)
+    assert root.split == candidate(Subsets("blood_pressure", (("Normal",),)), SLIDE_SCHEMA, 0)
     assert [child.rows for child in root.children] == [(4, 0), (5, 5)]
     others = [(2, 3), (3, 2), (3, 1), (4, 2), (2, 2), (6, 1), (7, 2)]  # (healthy, sick) on the left, by the slide
     assert min(-score_gini((a, b)) - score_gini((9 - a, 5 - b)) for a, b in others) > 5
@@ -424,7 +425,7 @@ def test_thresholds_are_the_keys_of_private_choices() -> None:
     schema = mixed_schema()
     codes = random_codes(schema, 300, 1)
     codes["class"] = (codes["size"] >= 7).astype(np.uint8)
-    expected = Thresholds("size").candidate(schema, 6)
+    expected = candidate(Thresholds("size"), schema, 6)
     assert fitted(GreedyTree(), codes, schema).split == expected == Bins("size", ("3.5",))
     assert fitted(C45(), codes, schema).split == expected
 

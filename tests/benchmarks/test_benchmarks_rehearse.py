@@ -31,6 +31,7 @@ BENCHMARKS = [
     "noise",
     "outofcore",
     "release",
+    "starting",
     "tree_speed",
 ]
 SHARED = ["adult", "harness"]

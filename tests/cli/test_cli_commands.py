@@ -18,7 +18,7 @@ from support.command_line import RECORDS, Hospital, done, done_json, refused, ru
 from typer.main import get_command
 
 import dpmine as dm
-from dpmine.base.wire_values import from_json
+from dpmine.base.json_values import from_json
 from dpmine.cli.main import app
 from dpmine.facts.schema import Schema
 from dpmine.models.trees import Trees

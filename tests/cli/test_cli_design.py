@@ -14,7 +14,7 @@ import pytest
 from support.command_line import done, done_json, refused
 
 from dpmine.base.epsilon import Epsilon
-from dpmine.base.wire_values import from_text
+from dpmine.base.json_values import from_text
 from dpmine.cli.design import default_step
 from dpmine.design import caching, workbench
 from dpmine.design.finite_mechanisms import FiniteMechanism

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
-from dpmine.base.wire_values import from_text, to_text
+from dpmine.base.json_values import from_text, to_text
 from dpmine.design import caching, linear_programs
 from dpmine.design.candidates import PRIOR_ALONE, candidates, pick
 from dpmine.design.column_pricing import cheapest_levels, level_count

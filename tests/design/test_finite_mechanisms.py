@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
-from dpmine.base.wire import from_wire, to_wire
-from dpmine.base.wire_values import from_text, to_text, value_hash
+from dpmine.base.json_values import from_text, to_text
+from dpmine.base.wire import from_wire, to_wire, value_hash
 from dpmine.design.constructions import geometric_matrix, heuristic, truncated_geometric
-from dpmine.design.finite_mechanisms import FiniteMechanism
+from dpmine.design.finite_mechanisms import FiniteMechanism, at_most_ratio
 from dpmine.design.priors import prior
 from dpmine.design.repair import repaired, unrepaired
 from dpmine.design.setting import Setting
 from dpmine.language.queries import Query
 from dpmine.language.views import LEAF, View
-from dpmine.noise.finite_tables import FiniteTable, LatticeNoise, at_most_ratio, window_maxima
+from dpmine.noise.finite_tables import FiniteTable, LatticeNoise, window_maxima
 from dpmine.questions.designed_statistic import DesignedStatistic
 
 ONE = Epsilon.parse("1")

@@ -18,6 +18,7 @@ import dpmine
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 PICTURES = ROOT / "docs" / "pictures"
+FIGURES = ROOT / "docs" / "figures.py"
 ROW = re.compile(r"^\| (\d) \| `dpmine\.(\w+)` \| .+ \| .+ \|$", re.MULTILINE)
 TEXT = "{http:" + "//www.w3.org/2000/svg}text"
 
@@ -33,16 +34,20 @@ def packages() -> set[str]:
     return {found.name for found in pkgutil.iter_modules(dpmine.__path__)}
 
 
-@pytest.fixture(scope="module")
-def drawing() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("draw_pictures", PICTURES / "draw.py")
+def script_at(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "draw_pictures", module)  # its dataclasses look themselves up
+        patch.setitem(sys.modules, path.stem, module)  # its dataclasses look themselves up
         spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def drawing() -> ModuleType:
+    return script_at(PICTURES / "draw.py")
 
 
 def test_the_page_names_every_package_once_in_its_layer() -> None:
@@ -99,3 +104,16 @@ def test_no_two_texts_of_a_picture_overlap(drawing: ModuleType, name: str) -> No
         if one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
     ]
     assert overlapping == []
+
+
+@pytest.mark.skipif(not (ROOT / ".ci" / "trusted.py").exists(), reason="the script that counts is in the repository only")
+def test_the_figures_of_layers_and_of_the_trusted_part_are_todays() -> None:
+    """All modules and lines are counted too, but change every day: `python docs/figures.py --write`."""
+    script = script_at(FIGURES)
+    found = script.figures()
+    assert script.brought_up_to_date(PAGE, found) is not None  # every figure has its row
+    daily = {"modules", "lines of code"}
+    assert script.brought_up_to_date(PAGE, {words: found[words] for words in found if words not in daily}) == PAGE
+    parts = sum(figure for words, figure in found.items() if words.startswith("`"))
+    renewal = script.counting().trusted()["dpmine.budget.renewal"]
+    assert parts + renewal == found["what the kernel reaches: lines of code"]

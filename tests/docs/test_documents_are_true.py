@@ -14,8 +14,9 @@ import typer
 
 from dpmine.cli.main import app
 from dpmine.kernel.mechanisms import private_tree
-from dpmine.kernel.samplers import choice, finite_rows, laplace, opendp, sparse, staircase
+from dpmine.kernel.samplers import choice, finite_rows, laplace, sparse, staircase
 from dpmine.language import queries, views
+from dpmine.owner.opendp_noise import OpenDPNoise
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = (ROOT / "docs" / "proofs.md").read_text()
@@ -23,7 +24,7 @@ GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 README = (ROOT / "README.md").read_text()
 MECHANISMS = [
     laplace.ExactNoise,
-    opendp.OpenDPNoise,
+    OpenDPNoise,
     choice.exponential,
     choice.permute_and_flip,
     sparse.sparse_counts,
@@ -40,22 +41,69 @@ def test_every_mechanism_states_claim_sensitivity_proof_and_limits(mechanism: ob
     assert [field for field in FIELDS if not re.search(rf"^{field} +\S", text, re.MULTILINE)] == []
 
 
+DOCUMENTS = {
+    str(path.relative_to(ROOT)): path.read_text() for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+}
+
+
 def code_named_in(text: str) -> list[str]:
     return sorted(set(re.findall(r"`(dpmine\.[\w.]+)`", text)))
 
 
-@pytest.mark.parametrize("name", sorted({*code_named_in(PROOFS), *code_named_in(GLOSSARY)}))
-def test_code_that_proofs_and_glossary_name_exists(name: str) -> None:
+def exists(name: str) -> bool:
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         try:
             found: object = importlib.import_module(".".join(parts[:cut]))
         except ModuleNotFoundError:
             continue
-        for attribute in parts[cut:]:
-            found = inspect.getattr_static(found, attribute)
-        return
-    pytest.fail(f"{name} does not exist")
+        try:
+            for attribute in parts[cut:]:
+                found = inspect.getattr_static(found, attribute)
+        except AttributeError:
+            return False
+        return True
+    return False
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_code_that_documents_name_exists(document: str) -> None:
+    assert [name for name in code_named_in(DOCUMENTS[document]) if not exists(name)] == []
+
+
+@pytest.mark.skipif(not (ROOT / "CONTRIBUTING.md").exists(), reason="some documents are in the repository only")
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_files_that_documents_name_or_link_to_exist(document: str) -> None:
+    """Files are named from the root or from the package."""
+    text = DOCUMENTS[document]
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
+    assert [link for link in links if not ((ROOT / document).parent / link).exists()] == []
+    named = {name for name in re.findall(r"`([\w/]+/\w+\.py)`", text) if not name.endswith("/x.py")}
+    beside = [ROOT, ROOT / "src" / "dpmine"]
+    assert [name for name in sorted(named) if not any((place / name).exists() for place in beside)] == []
+
+
+def test_private_functions_that_proofs_name_exist() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    named = set(re.findall(r"`(_\w+)`", PROOFS))
+    assert len(named) >= 4
+    assert [name for name in sorted(named) if f"def {name}(" not in source] == []
+
+
+def headings_of(text: str) -> set[str]:
+    """The headings as links name them."""
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_sections_that_documents_link_to_exist(document: str) -> None:
+    missing = []
+    for file, section in re.findall(r"\]\(([^)\s#]*)#([^)\s]+)\)", DOCUMENTS[document]):
+        linked = (ROOT / document).parent / file if file else ROOT / document
+        if section not in headings_of(linked.read_text()):
+            missing.append(f"{file}#{section}")
+    assert missing == []
 
 
 WORD = re.compile(r"- \*\*([a-z ]+)\*\*: (.+[.)]) (`dpmine[\w.]*`(?:, `dpmine[\w.]*`)*)")
@@ -76,9 +124,16 @@ def subclasses(cls: type) -> list[type]:
 
 
 def test_every_question_step_and_mechanism_has_its_proof() -> None:
+    """In names and on codes: what a mechanism may rest on is what the class on codes requires."""
+    from dpmine.codes import rows, splits
+    from dpmine.codes.queries import ResolvedQuestion
     from dpmine.kernel import scores
 
-    found = [*subclasses(queries.Question), *subclasses(views.Step), *subclasses(scores.Score), *MECHANISMS]
+    in_names = [*subclasses(queries.Question), *subclasses(views.Step)]
+    on_codes = [
+        found for base in (ResolvedQuestion, rows.RowKey, rows.RowStep, splits.ResolvedSplits) for found in subclasses(base)
+    ]
+    found = [*in_names, *on_codes, *subclasses(scores.Score), *MECHANISMS]
     wanted = [cls for cls in found if cls.__module__.startswith("dpmine.")]  # other tests make subclasses of their own
     assert len(wanted) >= 14
     assert [cls.__name__ for cls in wanted if f"{cls.__module__}.{cls.__name__}`" not in PROOFS] == []

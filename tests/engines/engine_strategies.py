@@ -8,23 +8,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from dpmine.codes.rows import LARGEST_POSITION, LARGEST_SCORE
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.kind import Attribute
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part, Test
-from dpmine.language.model_keys import (
-    LARGEST_POSITION,
-    LARGEST_SCORE,
-    Nearest,
-    NearestBands,
-    Predicted,
-    ScoreBands,
-    ScoreLeaf,
-    ScoreSplit,
-    ScoreTree,
-)
+from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.language.predicates import COMPARISONS, And, Compare, Contains, IsIn, Not, Or, Predicate
 from dpmine.language.views import LEAF, Cell, Rules, Split, Step, Where
 

@@ -22,18 +22,19 @@ from engine_reference import Reference
 from engine_strategies import Asked, Small
 
 from dpmine.base.errors import DataError, RequestError
+from dpmine.codes.aggregates import Engine
+from dpmine.codes.rows import NearestCentre, RowKey
 from dpmine.engines.registry import ENGINES, open_table
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
-from dpmine.language.aggregates import Engine
 from dpmine.language.keys import AttributeKey, Key
-from dpmine.language.resolved import NearestCentre, RowKey
 from dpmine.language.resolver import resolve_cells
 from dpmine.language.resolving_keys import resolve_key
-from dpmine.language.views import LEAF, Rules, Step, leaf_paths
+from dpmine.language.rule_trees import leaf_paths
+from dpmine.language.views import LEAF, Rules, Step
 
 SPLIT_KEY = bytes(range(32))
 

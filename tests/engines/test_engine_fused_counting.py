@@ -9,13 +9,13 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from dpmine.codes.rows import Branch, Cells, Recode, RowKey
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.memory import MemoryEngine, sizes
 from dpmine.engines.memory.tallies import tallies_of
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
-from dpmine.language.resolved import Branch, Cells, Recode, RowKey
 
 SIZES = {"two": 2, "half": 128, "odd": 255, "byte": 256, "more": 257, "wide": 4096}
 ROWS = 70_000

@@ -27,7 +27,8 @@ from dpmine.language.keys import AttributeKey, Key, Part, Test
 from dpmine.language.parsing import parse_predicate
 from dpmine.language.resolver import resolve_cells
 from dpmine.language.resolving_keys import resolve_key
-from dpmine.language.views import LEAF, Rules, Split, Where, leaf_paths, split_leaf
+from dpmine.language.rule_trees import leaf_paths, split_leaf
+from dpmine.language.views import LEAF, Rules, Split, Where
 
 
 def encoded(small: Small) -> EncodedTable:

@@ -15,6 +15,8 @@ from engines_under_test import SPLIT_KEY, assert_counts, every_engine, expected,
 from hypothesis import strategies as st
 from support.twins import few_and_many
 
+from dpmine.codes.aggregates import Engine
+from dpmine.codes.rows import LARGEST_SCORE, MOST_TREES
 from dpmine.engines.encoding import encode
 from dpmine.engines.memory import MemoryEngine
 from dpmine.engines.registry import ENGINES
@@ -22,9 +24,8 @@ from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
-from dpmine.language.aggregates import Engine
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key
-from dpmine.language.model_keys import LARGEST_SCORE, MOST_TREES, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
+from dpmine.language.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.language.resolver import resolve_cells
 from dpmine.language.resolving_keys import resolve_key
 from dpmine.language.views import LEAF, Cell, Rules, Split, Step

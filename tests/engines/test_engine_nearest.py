@@ -24,6 +24,8 @@ from hypothesis import strategies as st
 from support.attributes import number
 from support.twins import few_and_many
 
+from dpmine.codes.aggregates import Engine
+from dpmine.codes.rows import LARGEST_DISTANCE, LARGEST_POSITION, MOST_DIMENSIONS, Cells, NearestCentre
 from dpmine.engines.encoding import encode
 from dpmine.engines.memory import MemoryEngine, offsets, sizes
 from dpmine.engines.registry import ENGINES
@@ -31,18 +33,9 @@ from dpmine.facts.facts import Unit
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
-from dpmine.language.aggregates import Engine
 from dpmine.language.keys import Bins, Key
-from dpmine.language.model_keys import (
-    LARGEST_DISTANCE,
-    LARGEST_POSITION,
-    MOST_CENTRES,
-    MOST_DIMENSIONS,
-    Nearest,
-    NearestBands,
-)
+from dpmine.language.model_keys import MOST_CENTRES, Nearest, NearestBands
 from dpmine.language.parsing import parse_predicate
-from dpmine.language.resolved import Cells, NearestCentre
 from dpmine.language.resolving_keys import resolve_key
 from dpmine.language.views import LEAF, Cell, Rules, Split, Step, Where
 

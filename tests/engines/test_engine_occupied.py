@@ -17,6 +17,8 @@ from support.twins import few_and_many
 from test_engine_memory import encoded
 from test_every_engine import COLOUR, CUTS, ILL, ROWS, SCHEMA, SIZE, split_by, with_repeated_keys
 
+from dpmine.codes.rows import Cells, Recode, RowKey
+from dpmine.codes.runs import labels_by_code
 from dpmine.datasets import patients, patients_schema
 from dpmine.engines import cache
 from dpmine.engines.encoding import encode
@@ -29,10 +31,10 @@ from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
 from dpmine.language.keys import AttributeKey, Bins, Key, Test
 from dpmine.language.parsing import parse_predicate
-from dpmine.language.resolved import Cells, Recode, RowKey
 from dpmine.language.resolver import resolve_cells
 from dpmine.language.resolving_keys import resolve_key
-from dpmine.language.views import LEAF, Split, leaf_paths
+from dpmine.language.rule_trees import leaf_paths
+from dpmine.language.views import LEAF, Split
 
 
 @few_and_many(tables_with_questions, few=6, many=40)
@@ -166,7 +168,7 @@ def test_the_table_of_a_recoding_has_an_entry_for_every_code() -> None:
     for key, codes in all_recodes():
         recode = resolve_key(key, SCHEMA)
         assert isinstance(recode, Recode)
-        table = recode.table(codes)
+        table = labels_by_code(recode, codes)
         assert len(table) == codes
         plain = AttributeKey(recode.attribute)
         for place in range(60):

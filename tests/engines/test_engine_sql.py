@@ -11,6 +11,7 @@ from engines_under_test import SPLIT_KEY, resolved
 from sqlglot import exp
 from support.twins import few_and_many
 
+from dpmine.codes.rows import Cells, NearestCentre
 from dpmine.engines.sql.compiler import Compiler
 from dpmine.engines.sql.dialect import Dialect
 from dpmine.engines.sql.duckdb.dialect import DUCKDB
@@ -23,7 +24,6 @@ from dpmine.facts.schema import Schema
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part, Test
 from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreLeaf, ScoreSplit
 from dpmine.language.predicates import Contains
-from dpmine.language.resolved import Cells, NearestCentre
 from dpmine.language.resolver import resolve_cells
 
 WHOLE = Cells((), None)

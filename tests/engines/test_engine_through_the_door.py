@@ -18,19 +18,23 @@ from support.twins import few_and_many
 import dpmine as dm
 from dpmine.base.epsilon import LARGEST, Epsilon
 from dpmine.base.wire import from_wire, to_wire
+from dpmine.codes.choices import CALIBRATIONS, MECHANISMS
+from dpmine.codes.choose_split import SPLIT_SCORES
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
+from dpmine.language.candidates import number_of_candidates
 from dpmine.language.keys import Key, Test
 from dpmine.language.predicates import And, Compare, IsIn, Not, Or, Predicate
-from dpmine.language.queries import Query, Question, resolve
-from dpmine.language.views import LEAF, View, Where, leaf_paths
-from dpmine.questions.choices import CALIBRATIONS, MECHANISMS
+from dpmine.language.queries import Query, Question
+from dpmine.language.rule_trees import leaf_paths
+from dpmine.language.splits import Multiway, Splits, Thresholds
+from dpmine.language.views import LEAF, View, Where
 from dpmine.questions.choose_label import ChooseLabel
-from dpmine.questions.choose_split import SPLIT_SCORES, ChooseSplit
+from dpmine.questions.choose_split import ChooseSplit
 from dpmine.questions.histogram import Histogram
-from dpmine.questions.splits import Multiway, Splits, Thresholds
+from dpmine.tables.asking import query_of
 
 ALL_OF_IT = (Epsilon.parse(LARGEST),)
 
@@ -113,7 +117,7 @@ def test_every_query_that_the_schema_allows_is_answered_exactly_at_the_largest_e
             assert counts[cell][numbers[0]] == counts[cell].max()
         else:
             assert isinstance(question, ChooseSplit)
-            assert 0 <= numbers[0] < sum(family.size(small.schema) for family in question.families(cell))
+            assert 0 <= numbers[0] < sum(number_of_candidates(family, small.schema) for family in question.families(cell))
 
 
 @few_and_many(
@@ -162,7 +166,7 @@ def is_refused(predicate: Predicate, schema: Schema, *, as_key: bool) -> bool:
     keys = (Test(predicate),) if as_key else ()
     view = View() if as_key else View((Where(predicate),))
     try:
-        resolve(Query(view, LEAF, Histogram(keys) if keys else Histogram(()), (Epsilon(1),)), schema)
+        query_of(schema, view, LEAF, Histogram(keys), Epsilon(1))
     except dm.ExpressionError as error:
         assert "is true for no row" in str(error)  # noqa: PT017 (others pass on)
         return True

@@ -17,6 +17,17 @@ from support.noise import Decided
 from support.twins import few_and_many
 
 from dpmine.base.epsilon import Epsilon
+from dpmine.codes.private_tree import (
+    Box,
+    CutNode,
+    ResolvedCutRule,
+    ResolvedPrivateTree,
+    cut_of,
+    halves,
+    run_number,
+    whole_box,
+)
+from dpmine.codes.rows import Cells, Enter, Recode, count_leaves
 from dpmine.engines import cutting
 from dpmine.engines.cutting import RowCutting, RuleCutting
 from dpmine.engines.encoding import encode
@@ -29,23 +40,10 @@ from dpmine.kernel.mechanisms import private_tree
 from dpmine.kernel.mechanisms.private_tree import comparisons, grow_private_tree
 from dpmine.language.parsing import parse_predicate
 from dpmine.language.queries import Query, resolve
-from dpmine.language.resolved import Cells, Enter, Recode, count_leaves
 from dpmine.language.resolver import resolve_cells
 from dpmine.language.views import LEAF, View, Where
 from dpmine.owner.ledgers import book_at
-from dpmine.questions.private_tree import (
-    Box,
-    CutNode,
-    CutRule,
-    PrivateTree,
-    ResolvedCutRule,
-    ResolvedPrivateTree,
-    cut_of,
-    halves,
-    run_number,
-    tree_of,
-    whole_box,
-)
+from dpmine.questions.private_tree import CutRule, PrivateTree, tree_of
 
 
 @st.composite
@@ -319,7 +317,7 @@ def test_the_door_grows_the_tree_of_the_views_rows_only() -> None:
     schema = Schema("line", (Numeric("x", Decimal(0), Decimal(15), Decimal(1), Decimal(0)),), 100)
     rows = {"x": [0.0] * 9 + [9.0] * 9}
     engine = MemoryEngine(encode(open_source(rows), schema), SPLIT_KEY)
-    kernel = Kernel(schema, engine, book_at(None, dataset="line", cap=1), version="1", encoding="test")
+    kernel = Kernel(schema.domain, engine, book_at(None, dataset="line", cap=1), version="1", encoding="test")
     for text, wanted in (("x <= 3", {4, 2, 1}), ("x > 3", {4, 10, 7, 8, 9}), ("x == 12", set())):
         query = Query(View((Where(parse_predicate(text)),)), LEAF, PrivateTree((rule,), 9), (Epsilon.parse(10_000),))
         plan = resolve(query, schema)

@@ -22,7 +22,8 @@ from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
-from dpmine.questions.splits import Thresholds
+from dpmine.language.candidates import candidate, number_of_candidates
+from dpmine.language.splits import Thresholds
 from dpmine.tables.asking import splits_of
 
 TABLE = {
@@ -116,8 +117,8 @@ def test_a_new_kind_is_counted_compared_and_split(private: dm.PrivateTable) -> N
 def test_a_new_kind_with_an_order_is_binned_and_split(private: dm.PrivateTable, schema: Schema) -> None:
     weekend = private.histogram(dm.col("day").bins("Mon", "Saturday"), epsilon=EXACT).to_dict()
     assert weekend == {"<Monday": 4, "Monday to <Saturday": 4, ">=Saturday": 0}
-    assert Thresholds("day").size(schema) == 6
-    assert Thresholds("day", "Monday", "Fri").candidate(schema, 0) == dm.col("day").bins("Tuesday")
+    assert number_of_candidates(Thresholds("day"), schema) == 6
+    assert candidate(Thresholds("day", "Monday", "Fri"), schema, 0) == dm.col("day").bins("Tuesday")
     assert splits_of("day", schema) == Thresholds("day")
     with pytest.raises(ExpressionError, match="The cuts of 'day' must rise"):
         private.histogram(dm.col("day").bins("Friday", "Monday"), epsilon=1)

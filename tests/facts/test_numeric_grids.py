@@ -15,15 +15,16 @@ from support.twins import few_and_many
 
 from dpmine.base.decimals import plain
 from dpmine.base.errors import RequestError
+from dpmine.codes.rows import InCodes
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.numeric_columns import encode_numbers
 from dpmine.facts.schema import Schema
+from dpmine.language.candidates import candidate, number_of_candidates
 from dpmine.language.keys import Bins
 from dpmine.language.predicates import Compare
-from dpmine.language.resolved import InCodes
 from dpmine.language.resolving_keys import resolve_key
 from dpmine.language.resolving_predicates import resolve_predicate
-from dpmine.questions.splits import Thresholds
+from dpmine.language.splits import Thresholds
 
 TENTHS = Numeric("x", Decimal(0), Decimal(10), Decimal("0.1"), Decimal(0))
 WIDE = Numeric("x", Decimal("-9e14"), Decimal("9e14"), Decimal("1234567890123.123456789012"), Decimal(0))
@@ -170,9 +171,9 @@ def test_thresholds_are_the_grid_points_above_low_and_up_to_high(
     family = Thresholds("x", str(low), str(high))
     if expected:
         assert list(family.codes(schema)) == expected
-        assert family.size(schema) == len(expected)
+        assert number_of_candidates(family, schema) == len(expected)
         for place in (0, -1):
-            assert family.candidate(schema, range(len(expected))[place]) == Bins("x", (attribute.label(expected[place]),))
+            assert candidate(family, schema, range(len(expected))[place]) == Bins("x", (attribute.label(expected[place]),))
     else:
         with pytest.raises(RequestError, match="No grid point"):
             family.codes(schema)

@@ -15,8 +15,8 @@ from support.twins import few_and_many
 
 import dpmine as dm
 from dpmine.base.errors import ExpressionError, SchemaError
+from dpmine.codes.domain import MOST_ROWS
 from dpmine.datasets import patients_schema
-from dpmine.facts.facts import MOST_ROWS
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.nominal import MOST_CATEGORIES, Nominal
 from dpmine.facts.kinds.numeric import MOST_GRID_POINTS, Numeric

@@ -19,21 +19,21 @@ from dpmine.budget.plans import BudgetPlan
 from dpmine.language.keys import Key
 from dpmine.language.predicates import Predicate
 from dpmine.mining.evaluation import Evaluation
-from dpmine.noise.confidence import Interval
+from dpmine.questions.choose_label import ChosenLabel
+from dpmine.questions.choose_model import ChosenModel
+from dpmine.questions.choose_split import ChosenSplit, Stayed
+from dpmine.questions.designed_statistic import CredibleInterval, DesignedAnswer
+from dpmine.questions.histogram import NoisyCount, NoisyHistogram
+from dpmine.questions.offset_sums import NoisyOffsetSums
+from dpmine.questions.private_tree import GrownPrivateTree
+from dpmine.questions.quantile import ChosenQuantile
+from dpmine.questions.sparse_histogram import NoisySparseHistogram
+from dpmine.questions.vector_sums import NoisyVectorSums
 from dpmine.release.released import ReleasedTable
-from dpmine.results.choose_label import ChosenLabel
-from dpmine.results.choose_model import ChosenModel
-from dpmine.results.choose_split import ChosenSplit, Stayed
-from dpmine.results.designed_statistic import CredibleInterval, DesignedAnswer
 from dpmine.results.estimates import Estimate
-from dpmine.results.histogram import NoisyCount, NoisyHistogram
-from dpmine.results.offset_sums import NoisyOffsetSums
+from dpmine.results.intervals import Interval
 from dpmine.results.preview import Preview
-from dpmine.results.private_tree import GrownPrivateTree
-from dpmine.results.quantile import ChosenQuantile
 from dpmine.results.receipts import Receipt
-from dpmine.results.sparse_histogram import NoisySparseHistogram
-from dpmine.results.vector_sums import NoisyVectorSums
 
 DIGITS = 9
 FEW_LINES = 14  # of a text that is recorded whole

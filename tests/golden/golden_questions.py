@@ -11,13 +11,13 @@ from golden_world import question
 
 import dpmine as dm
 from dpmine import col
+from dpmine.codes.choices import CALIBRATIONS, MECHANISMS
+from dpmine.codes.choose_split import SPLIT_SCORES
 from dpmine.language.keys import Key, Part
 from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit
 from dpmine.language.predicates import And, Contains, Predicate
-from dpmine.questions.choices import CALIBRATIONS, MECHANISMS
-from dpmine.questions.choose_split import SPLIT_SCORES
+from dpmine.language.splits import Divide, Multiway, Specialise
 from dpmine.questions.private_tree import CutRule
-from dpmine.questions.splits import Divide, Multiway, Specialise
 
 EPSILON = "0.5"
 NEAREST = Nearest(("age", "dose"), (1, 5), ((30, 20), (60, 60), (80, 90)))

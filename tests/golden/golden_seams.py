@@ -13,9 +13,9 @@ from unittest.mock import patch
 
 import dpmine as dm
 from dpmine.base.epsilon import Epsilon
+from dpmine.codes.answers import Quote, Reply
 from dpmine.facts.schema import Schema
 from dpmine.kernel.samplers.entropy import Entropy
-from dpmine.language.answers import Quote, Reply
 from dpmine.language.queries import Query
 from dpmine.results.statements import PaidAnswer, Statement
 from dpmine.tables.executor import Executor

@@ -11,9 +11,11 @@ import pytest
 from support.laws import ALARM, exponential_law, frequencies, p_value
 
 import dpmine as dm
+from dpmine.codes.rows import Recode
+from dpmine.codes.splits import ResolvedThresholds
 from dpmine.kernel.samplers.choice import exponential, stretches
 from dpmine.kernel.samplers.entropy import Entropy
-from dpmine.kernel.scores import MaxScore, threshold_scores
+from dpmine.kernel.scores import MaxScore
 
 LENGTHS = [2, 1, 2, 2, 3, 1, 1]
 SCORES = [3, 4, 5, 4, 3, 4, 3]
@@ -65,7 +67,8 @@ def test_six_rows_give_the_slides_scores() -> None:
     counts = np.zeros((1, 2, 13), dtype=np.int64)
     for value, label in zip(VALUES, CLASSES, strict=True):
         counts[0, "ab".index(label), value] += 1
-    assert threshold_scores(MaxScore(), counts).tolist() == [GRID_SCORES]
+    every = ResolvedThresholds(Recode("grid", (), 13), 0, 13, 1, 12)
+    assert MaxScore().split(every.branches(counts)).tolist() == [GRID_SCORES]
 
 
 @pytest.fixture(scope="module")

@@ -18,20 +18,20 @@ from golden_file import ENTRIES, FILE, ON_DUCKDB, computed, difference, readable
 from golden_seams import Stream, pinned
 
 import dpmine as dm
+from dpmine.codes.choices import CALIBRATIONS, MECHANISMS
+from dpmine.codes.choose_split import SPLIT_SCORES
+from dpmine.codes.designed_statistic import STATISTICS
+from dpmine.codes.vector_sums import BALLS
 from dpmine.design.finite_mechanisms import LOSSES, FiniteMechanism
 from dpmine.design.priors import MECHANISMS as DESIGNED
 from dpmine.kernel.samplers.entropy import Entropy
 from dpmine.language.keys import Key
 from dpmine.language.predicates import COMPARISONS, Predicate
 from dpmine.language.queries import Question
+from dpmine.language.splits import Splits
 from dpmine.language.views import Rules, Step
 from dpmine.mining.estimators import Estimator
 from dpmine.noise.finite_tables import LATTICE_KINDS, LatticeNoise
-from dpmine.questions.choices import CALIBRATIONS, MECHANISMS
-from dpmine.questions.choose_split import SPLIT_SCORES
-from dpmine.questions.designed_statistic import STATISTICS
-from dpmine.questions.splits import Splits
-from dpmine.questions.vector_sums import BALLS
 from dpmine.release.estimator import ReleaseEstimator
 
 IF_MEANT = "If that is meant: python tests/golden/write_golden_values.py, and say why in the commit."

@@ -10,9 +10,9 @@ from dpmine.kernel.mechanisms.private_tree import grow_private_tree
 from dpmine.kernel.samplers.choice import exponential, permute_and_flip
 from dpmine.kernel.samplers.finite_rows import drawn_output
 from dpmine.kernel.samplers.laplace import ExactNoise
-from dpmine.kernel.samplers.opendp import OpenDPNoise
 from dpmine.kernel.samplers.sparse import sparse_counts
 from dpmine.kernel.samplers.staircase import box_staircase
+from dpmine.owner.opendp_noise import OpenDPNoise
 
 FIELDS = ["Claim", "Sensitivity", "Proof", "Assumes", "Not covered", "Reference"]
 

@@ -14,17 +14,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from support.laws import exponential_law, privacy_loss
 
-from dpmine.base.errors import RequestError
+from dpmine.codes.rows import Recode
+from dpmine.codes.splits import ResolvedMultiway, ResolvedSubsets, ResolvedThresholds
 from dpmine.kernel.scores import (
     CountScore,
     GiniScore,
     InfoGainScore,
     MaxScore,
     Score,
-    multiway_scores,
     score_named,
-    subset_scores,
-    threshold_scores,
 )
 
 MOST_ROWS = 2**31 - 1
@@ -293,8 +291,6 @@ def test_scores_widen_small_types() -> None:
 def test_scores_are_found_by_name() -> None:
     assert isinstance(score_named("gini", 10), GiniScore)
     assert score_named("infogain", 10) == InfoGainScore(10)
-    with pytest.raises(RequestError, match="no score"):
-        score_named("gainratio", 10)
 
 
 # -- from counts to candidates -----------------------------------------------------------------------------------------
@@ -303,6 +299,16 @@ tables = arrays(
     np.int64, array_shapes(min_dims=3, max_dims=3, min_side=2, max_side=4), elements=st.integers(0, 50)
 )  # [cells, classes, codes]
 scores = st.sampled_from([MaxScore(), GiniScore(), InfoGainScore(40)])
+
+
+def codes_of(counts: np.ndarray) -> Recode:
+    return Recode("code", (), counts.shape[2])
+
+
+def thresholds(counts: np.ndarray) -> ResolvedThresholds:
+    """Between all codes."""
+    codes = counts.shape[2]
+    return ResolvedThresholds(codes_of(counts), 0, codes, 1, codes - 1)
 
 
 def rows_of(cell: np.ndarray) -> list[tuple[int, int]]:
@@ -324,7 +330,7 @@ def naive(score: Score, cell: np.ndarray, branches: list[set[int]]) -> int:
 @settings(deadline=None, max_examples=60)
 @given(scores, tables)
 def test_multiway_scores_add_up_every_label(score: Score, counts: np.ndarray) -> None:
-    found = multiway_scores(score, counts)
+    found = score.split(ResolvedMultiway(codes_of(counts)).branches(counts))
     assert found.tolist() == [[naive(score, cell, [{code} for code in range(cell.shape[1])])] for cell in counts]
 
 
@@ -332,7 +338,7 @@ def test_multiway_scores_add_up_every_label(score: Score, counts: np.ndarray) ->
 @given(scores, tables)
 def test_threshold_scores_split_below_every_code(score: Score, counts: np.ndarray) -> None:
     codes = counts.shape[2]
-    found = threshold_scores(score, counts)
+    found = score.split(thresholds(counts).branches(counts))
     assert found.tolist() == [
         [naive(score, cell, [set(range(cut)), set(range(cut, codes))]) for cut in range(1, codes)] for cell in counts
     ]
@@ -340,10 +346,28 @@ def test_threshold_scores_split_below_every_code(score: Score, counts: np.ndarra
 
 @settings(deadline=None, max_examples=60)
 @given(scores, tables, st.data())
+def test_thresholds_of_a_stretch_leave_other_codes_out(score: Score, counts: np.ndarray, data: st.DataObject) -> None:
+    codes = counts.shape[2]
+    low = data.draw(st.integers(0, codes - 2))
+    high = data.draw(st.integers(low + 2, codes))
+    first = data.draw(st.integers(low + 1, high - 1))
+    family = ResolvedThresholds(codes_of(counts), low, high, first, data.draw(st.integers(1, high - first)))
+    expected = [
+        [naive(score, cell, [set(range(low, cut)), set(range(cut, high))]) for cut in range(first, first + family.points)]
+        for cell in counts
+    ]
+    assert score.split(family.branches(counts)).tolist() == expected
+    every = score.split(family.scored_as.branches(counts))
+    assert [family.among(row).tolist() for row in every] == expected
+
+
+@settings(deadline=None, max_examples=60)
+@given(scores, tables, st.data())
 def test_subset_scores_split_each_subset_from_the_others(score: Score, counts: np.ndarray, data: st.DataObject) -> None:
     codes = counts.shape[2]
     members = data.draw(arrays(np.bool_, (data.draw(st.integers(1, 4)), codes)))
-    found = subset_scores(score, counts, members)
+    subsets = tuple(tuple(np.flatnonzero(row).tolist()) for row in members)
+    found = score.split(ResolvedSubsets(codes_of(counts), subsets).branches(counts))
     inside = [{code for code in range(codes) if row[code]} for row in members]
     assert found.tolist() == [[naive(score, cell, [one, set(range(codes)) - one]) for one in inside] for cell in counts]
 
@@ -351,7 +375,8 @@ def test_subset_scores_split_each_subset_from_the_others(score: Score, counts: n
 def test_the_naive_check_catches_a_threshold_off_by_one() -> None:
     """Planted mistake: codes up to and including the cut go to the left."""
     counts = np.array([[[5, 0, 1, 0], [0, 4, 0, 3]]])
-    shifted = np.roll(threshold_scores(GiniScore(), counts), 1, axis=1)
+    found = GiniScore().split(thresholds(counts).branches(counts))
+    shifted = np.roll(found, 1, axis=1)
     expected = [naive(GiniScore(), counts[0], [set(range(cut)), set(range(cut, 4))]) for cut in (1, 2, 3)]
-    assert threshold_scores(GiniScore(), counts).tolist() == [expected]
+    assert found.tolist() == [expected]
     assert shifted.tolist() != [expected]

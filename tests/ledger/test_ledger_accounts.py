@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.ledger_auditor import audit
-from support.ledgers import SCHEMA, WHOLE, cell_request, open_ledger, pay, request, small_table
+from support.ledgers import SCHEMA, WHOLE, cell_request, count_query, desk_on, open_ledger, pay, request, small_table
 
 import dpmine as dm
 from dpmine.base.epsilon import UNITS, Epsilon, format_units
 from dpmine.base.errors import BudgetError, EpsilonError, LedgerError, RequestError
+from dpmine.base.wire import to_wire
+from dpmine.facts.facts import Unit
 from dpmine.kernel.ledger.accounts import DATASET
 from dpmine.owner.ledgers import book_at
+from dpmine.owner.statements import accounts_of, entries_of
 
 
 @pytest.fixture
@@ -94,12 +98,12 @@ def test_a_unit_that_owns_several_rows_pays_for_each(ledger):
 def test_ledger_refuses_a_query_that_exceeds_the_budget(ledger):
     ledger.grant("ann", WHOLE)
     pay(ledger, request(WHOLE * 8 // 10))
-    before = ledger.entries()
-    with pytest.raises(BudgetError, match=r"needs epsilon 0\.5 and 0\.2 remains\. Ask with at most 0\.2") as caught:
+    before = entries_of(ledger)
+    with pytest.raises(BudgetError, match=r"needs epsilon 0\.5 and 0\.2 remains\.$") as caught:
         ledger.reserve(request(WHOLE // 2))
     assert (caught.value.requested, caught.value.remaining) == ("0.5", "0.2")
     assert ledger.account("ann").spent == ledger.account(DATASET).spent == WHOLE * 8 // 10
-    assert ledger.entries() == before
+    assert entries_of(ledger) == before
     pay(ledger, request(WHOLE * 2 // 10))
     assert ledger.account("ann").remaining == 0
     ledger.verify()
@@ -109,7 +113,7 @@ def test_an_empty_budget_advises_to_ask_the_owner(ledger):
     ledger.grant("ann", WHOLE)
     pay(ledger, request(WHOLE))
     with pytest.raises(BudgetError, match=r"0 remains\. Ask the data owner for more\."):
-        ledger.reserve(request(1))
+        desk_on(ledger).answer(to_wire(count_query(1)), analyst="ann")
 
 
 def test_a_query_that_no_cell_can_pay_for_is_refused_as_a_whole(ledger):
@@ -125,11 +129,17 @@ def test_a_query_that_no_cell_can_pay_for_is_refused_as_a_whole(ledger):
 def test_advice_to_persons_with_several_rows_is_what_they_could_ask(ledger):
     """A question's epsilon is a row's: three rows cost three times as much."""
     ledger.grant("dora", WHOLE)
-    with pytest.raises(BudgetError, match=r"needs epsilon 3 and 1 remains\. Ask with at most 0\.333333333, or"):
-        ledger.reserve(request(WHOLE, analyst="dora", rows_per_unit=3))
-    ledger.reserve(request(333_333_333, analyst="dora", rows_per_unit=3))
+    desk = desk_on(ledger, schema=replace(SCHEMA, unit=Unit("name", 3)))
+
+    def ask(units: int) -> None:
+        desk.answer(to_wire(count_query(units)), analyst="dora")
+
+    with pytest.raises(BudgetError, match=r"needs epsilon 3 and 1 remains\. Ask with at most 0\.333333333, or") as short:
+        ask(WHOLE)
+    assert (short.value.requested, short.value.remaining) == ("3", "1")
+    ask(333_333_333)
     with pytest.raises(BudgetError, match=r"0\.000000001 remains\. Ask the data owner for more\."):
-        ledger.reserve(request(1, analyst="dora", rows_per_unit=3))
+        ask(1)
 
 
 def test_a_closed_ledger_says_so(ledger):
@@ -188,9 +198,9 @@ def test_a_free_query_is_answered_even_when_the_budget_is_exhausted(ledger):
 def test_a_grant_sets_the_allotment_and_granting_the_same_again_changes_nothing(ledger):
     ledger.grant("ann", 100)
     pay(ledger, request(60))
-    before = ledger.entries()
+    before = entries_of(ledger)
     ledger.grant("ann", 100)
-    assert ledger.entries() == before
+    assert entries_of(ledger) == before
     ledger.grant("ann", 150)
     assert (ledger.account("ann").spent, ledger.account("ann").remaining) == (60, 90)
     ledger.grant("ann", 50)
@@ -250,7 +260,7 @@ def test_nobody_can_ask_or_be_revoked_in_the_name_of_the_data_set_itself(ledger)
 def test_accounts_lists_the_analysts_by_name(ledger):
     for analyst in ("cleo", "ann", "bob"):
         ledger.grant(analyst, 7)
-    assert [account.name for account in ledger.accounts()] == ["ann", "bob", "cleo"]
+    assert [account.name for account in accounts_of(ledger)] == ["ann", "bob", "cleo"]
 
 
 # -- which ledger ---------------------------------------------------------------------------------------------------

@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 from support.executors import granted
 from support.ledger_auditor import audit
-from support.ledgers import SCHEMA, count_query, kernel_on, open_ledger, random_query, request, small_table
+from support.ledgers import SCHEMA, count_query, desk_on, open_ledger, random_query, request, small_table
 
 import dpmine as dm
 from dpmine.base.errors import LedgerError, RequestError
+from dpmine.base.json_values import to_text
 from dpmine.base.wire import to_wire
-from dpmine.base.wire_values import to_text
 from dpmine.kernel.ledger.book import Ledger
 from dpmine.language.queries import Query
 from dpmine.owner.local_executor import LocalExecutor
+from dpmine.owner.statements import entries_of, paid
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def ledger(tmp_path):
 
 
 def executor_on(ledger: Ledger) -> LocalExecutor:
-    return LocalExecutor(kernel_on(ledger), "ann", SCHEMA)
+    return LocalExecutor(desk_on(ledger), "ann", SCHEMA)
 
 
 def asked_by(executor: LocalExecutor, number: int, seed: int) -> list[tuple[Query, object]]:
@@ -41,10 +42,10 @@ def asked_by(executor: LocalExecutor, number: int, seed: int) -> list[tuple[Quer
 
 
 def test_everybody_sees_their_own_questions_with_the_stored_replies_bit_for_bit_and_pays_nothing(ledger):
-    kernel = kernel_on(ledger)
-    ann, bob = LocalExecutor(kernel, "ann", SCHEMA), LocalExecutor(kernel, "bob", SCHEMA)
+    desk = desk_on(ledger)
+    ann, bob = LocalExecutor(desk, "ann", SCHEMA), LocalExecutor(desk, "bob", SCHEMA)
     first, second, third = asked_by(ann, 5, 1), asked_by(bob, 5, 2), asked_by(ann, 5, 3)
-    rows, left = len(ledger.entries()), ann.remaining()
+    rows, left = len(entries_of(ledger)), ann.remaining()
     found = {ann: first + third, bob: second}
     for executor, asked in found.items():
         answers = executor.answers()
@@ -53,7 +54,7 @@ def test_everybody_sees_their_own_questions_with_the_stored_replies_bit_for_bit_
         times = [one.at for one in answers]
         assert times == sorted(times)
     assert ann.remaining() == left
-    assert len(ledger.entries()) == rows
+    assert len(entries_of(ledger)) == rows
 
 
 @pytest.mark.parametrize("over", ["local", "json"])
@@ -88,12 +89,12 @@ def test_a_question_s_text_is_that_of_the_value_however_its_request_was_spelled(
     query = count_query(100)
     spelled = b" " + to_wire(query).replace(b",", b" , ").replace(b'"0.0000001"', b'"1.0e-7"')
     assert spelled != to_wire(query)
-    kernel = kernel_on(ledger)
-    kernel.answer(spelled, analyst="ann")
-    (entry,) = [entry for entry in ledger.entries() if entry["do"] == "reserve"]
+    desk = desk_on(ledger)
+    desk.answer(spelled, analyst="ann")
+    (entry,) = [entry for entry in entries_of(ledger) if entry["do"] == "reserve"]
     assert entry["question"].encode() == to_wire(query)
     assert entry["currency"] == "pure epsilon, in units of 1e-9"
-    assert kernel.answer(to_wire(query), analyst="ann").cost.units == 100
+    assert desk.answer(to_wire(query), analyst="ann").cost.units == 100
 
 
 def test_answers_survive_reopening_and_other_versions_of_the_table(tmp_path):
@@ -108,15 +109,15 @@ def test_answers_survive_reopening_and_other_versions_of_the_table(tmp_path):
 
 
 def test_a_revoked_analyst_sees_no_answers_and_a_stranger_is_told_that_nothing_was_granted(ledger):
-    kernel = kernel_on(ledger)
-    ann = LocalExecutor(kernel, "ann", SCHEMA)
+    desk = desk_on(ledger)
+    ann = LocalExecutor(desk, "ann", SCHEMA)
     ann.answer(count_query(50))
     ledger.revoke("ann")
     with pytest.raises(RequestError, match="has revoked the access of 'ann'"):
         ann.answers()
     for name in ("eve", ""):
         with pytest.raises(RequestError, match="granted nothing"):
-            LocalExecutor(kernel, name, SCHEMA).answers()
+            LocalExecutor(desk, name, SCHEMA).answers()
 
 
 def test_answers_that_could_not_be_told_are_told_before_they_are_shown(ledger):
@@ -128,12 +129,12 @@ def test_answers_that_could_not_be_told_are_told_before_they_are_shown(ledger):
 
     dying = open_ledger(ledger.kept_in.path, at_step=die)
     with pytest.raises(KeyboardInterrupt):
-        kernel_on(dying).answer(to_wire(count_query(100)), analyst="ann")
+        desk_on(dying).answer(to_wire(count_query(100)), analyst="ann")
     newest = len(audit(ledger.kept_in.path).digests) - 1
     anchor = ledger.kept_in.path.with_name("l.db.anchor")
     assert f"{newest} " not in anchor.read_text()
-    (one,) = ledger.paid("ann")
-    assert f"{newest} {one.stored.head.digest}" in anchor.read_text()
+    ((_, _, one),) = paid(ledger, "ann")
+    assert f"{newest} {one.head.digest}" in anchor.read_text()
 
 
 def test_a_ledger_in_another_currency_charges_nothing(ledger):
@@ -145,7 +146,7 @@ def test_a_ledger_in_another_currency_charges_nothing(ledger):
 def test_answers_are_refused_where_the_ledger_is_closed(ledger):
     ann = executor_on(ledger)
     other = executor_on(open_ledger(ledger.kept_in.path))
-    other._kernel.ledger.close()
+    other._desk.ledger.close()
     with pytest.raises(LedgerError, match="was closed"):
         other.answers()
     assert ann.answers() == ()

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from support.ledger_auditor import Audit, audit
-from support.ledgers import count_query, hash_of, kernel_on, open_ledger, python, random_query
+from support.ledgers import count_query, desk_on, hash_of, open_ledger, python, random_query
 
 from dpmine.base.errors import RequestInProgress
 from dpmine.base.wire import to_wire
@@ -76,7 +76,7 @@ def ask_again(path: Path, query: Query) -> str:
     """Ask the query in this process and return the hash of the answer."""
     ledger = reopened(path)
     try:
-        return hash_of(kernel_on(ledger).answer(to_wire(query), analyst="ann"))
+        return hash_of(desk_on(ledger).answer(to_wire(query), analyst="ann"))
     finally:
         ledger.close()
 
@@ -170,7 +170,7 @@ def test_bytes_stored_by_a_process_that_died_before_anchoring_them_are_anchored_
     assert ended["ended"] == -signal.SIGKILL
     newest = len(audit(path).digests) - 1
     assert f"{newest} " not in _anchored(path)
-    reply = kernel_on(ledger).answer(to_wire(count_query(1000)), analyst="ann")
+    reply = desk_on(ledger).answer(to_wire(count_query(1000)), analyst="ann")
     ledger.close()
     assert reply.head.sequence == newest
     assert f"{newest} {reply.head.digest}" in _anchored(path)
@@ -219,11 +219,11 @@ def _finish(path: Path, pool: list[Query]) -> None:
     before = audited_after_reopening(path)
     ledger = reopened(path)
     ledger.grant("ann", CAP)
-    kernel = kernel_on(ledger)
+    desk = desk_on(ledger)
     stuck = 0
     for query in pool:
         try:
-            kernel.answer(to_wire(query), analyst="ann")
+            desk.answer(to_wire(query), analyst="ann")
         except RequestInProgress:
             stuck += 1
     ledger.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.ledger_auditor import audit
-from support.ledgers import WHOLE, cell_request, count_query, kernel_on, open_ledger, pay, request
+from support.ledgers import WHOLE, cell_request, count_query, desk_on, open_ledger, pay, request
 
 from dpmine.base.errors import LedgerError
 from dpmine.base.wire import to_wire
@@ -55,7 +55,7 @@ def path(tmp_path):
     ledger = open_ledger(tmp_path / "l.db", cap=10 * WHOLE, witness=FileWitness(tmp_path / "witness"))
     ledger.grant("ann", WHOLE)
     pay(ledger, cell_request(50, 1))
-    kernel_on(ledger).answer(to_wire(count_query(100)), analyst="ann")
+    desk_on(ledger).answer(to_wire(count_query(100)), analyst="ann")
     ledger.close()
     return tmp_path / "l.db"
 

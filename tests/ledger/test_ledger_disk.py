@@ -19,8 +19,8 @@ from support.ledgers import (
     Ledger,
     PatientLedger,
     count_query,
+    desk_on,
     hash_of,
-    kernel_on,
     open_ledger,
     pay,
     python,
@@ -29,8 +29,9 @@ from support.ledgers import (
 
 from dpmine.base.errors import AnswerError, LedgerError, LedgerTampered, RequestInProgress
 from dpmine.base.wire import to_wire
+from dpmine.codes.answers import Reply
 from dpmine.kernel.ledger.accounts import DATASET
-from dpmine.language.answers import Reply
+from dpmine.owner.statements import entries_of
 
 
 @pytest.fixture
@@ -51,12 +52,12 @@ def pragma(ledger: Ledger, text: str) -> Any:
 
 
 def test_a_read_only_ledger_answers_nothing_and_charges_nothing(ledger):
-    kernel = kernel_on(ledger)
-    stored = kernel.answer(to_wire(count_query(50)), analyst="ann")
+    desk = desk_on(ledger)
+    stored = desk.answer(to_wire(count_query(50)), analyst="ann")
     pragma(ledger, "query_only = 1")
     for use in (
-        lambda: kernel.answer(to_wire(count_query(60)), analyst="ann"),
-        lambda: kernel.answer(to_wire(count_query(50)), analyst="ann"),
+        lambda: desk.answer(to_wire(count_query(60)), analyst="ann"),
+        lambda: desk.answer(to_wire(count_query(50)), analyst="ann"),
         lambda: ledger.grant("bob", 5),
         lambda: ledger.revoke("ann"),
     ):
@@ -65,8 +66,8 @@ def test_a_read_only_ledger_answers_nothing_and_charges_nothing(ledger):
     assert ledger.account("ann").spent == 150
     pragma(ledger, "query_only = 0")
     ledger.verify()
-    assert kernel.answer(to_wire(count_query(50)), analyst="ann") == stored
-    kernel.answer(to_wire(count_query(60)), analyst="ann")
+    assert desk.answer(to_wire(count_query(50)), analyst="ann") == stored
+    desk.answer(to_wire(count_query(60)), analyst="ann")
     assert audit(ledger.kept_in.path).spent("ann") == 210
 
 
@@ -85,12 +86,12 @@ def test_a_ledger_that_turns_read_only_after_the_charge_releases_nothing_and_kee
 def test_a_full_database_charges_nothing_and_goes_on_when_there_is_room(ledger):
     pages = pragma(ledger, "page_count")[0]
     pragma(ledger, f"max_page_count = {pages}")
-    kernel = kernel_on(ledger)
+    desk = desk_on(ledger)
     released: list[Reply] = []
 
     def ask_on_and_on() -> None:
         for units in range(1000, 2000):
-            released.append(kernel.answer(to_wire(count_query(units)), analyst="ann"))
+            released.append(desk.answer(to_wire(count_query(units)), analyst="ann"))
 
     with pytest.raises(LedgerError, match=r"full.* Nothing is answered"):
         ask_on_and_on()
@@ -101,7 +102,7 @@ def test_a_full_database_charges_nothing_and_goes_on_when_there_is_room(ledger):
     pragma(ledger, "max_page_count = 1000000")
     ledger.verify()
     units = 1000 + len(released)
-    kernel.answer(to_wire(count_query(units)), analyst="ann")
+    desk.answer(to_wire(count_query(units)), analyst="ann")
     assert audit(ledger.kept_in.path).spent("ann") == 100 + sum(range(1000, units + 1))
 
 
@@ -131,7 +132,7 @@ def test_a_closed_ledger_answers_nothing(tmp_path):
     book = open_ledger(tmp_path / "l.db", cap=WHOLE)
     book.close()
     book.close()
-    for use in (book.verify, book.entries, lambda: book.grant("ann", 5), lambda: book.account(DATASET)):
+    for use in (book.verify, lambda: entries_of(book), lambda: book.grant("ann", 5), lambda: book.account(DATASET)):
         with pytest.raises(LedgerError):
             use()
 
@@ -176,14 +177,14 @@ def test_an_anchor_that_cannot_be_written_any_more_lets_no_answer_out(ledger):
     anchor = ledger.kept_in.path.with_name("l.db.anchor")
     kept = anchor.rename(anchor.with_name("kept"))
     anchor.mkdir()
-    kernel = kernel_on(ledger)
+    desk = desk_on(ledger)
     with pytest.raises(LedgerError, match=r"anchor cannot be written.* Nothing is answered"):
-        kernel.answer(to_wire(count_query(200)), analyst="ann")
+        desk.answer(to_wire(count_query(200)), analyst="ann")
     anchor.rmdir()
     kept.rename(anchor)
     left = audit(ledger.kept_in.path)
     assert (left.spent("ann"), len(left.unanswered)) == (300, 1)
-    kernel.answer(to_wire(count_query(200)), analyst="ann")  # the same request goes on where it stopped
+    desk.answer(to_wire(count_query(200)), analyst="ann")  # the same request goes on where it stopped
     assert audit(ledger.kept_in.path).spent("ann") == 300
     ledger.verify()
 
@@ -193,18 +194,18 @@ def test_an_anchor_that_cannot_be_written_any_more_lets_no_answer_out(ledger):
 UNTIL_THE_DISK_IS_FULL = """
 import json, resource, signal, sys
 from pathlib import Path
-from support.ledgers import count_query, hash_of, kernel_on, open_ledger
+from support.ledgers import count_query, hash_of, desk_on, open_ledger
 from dpmine.base.errors import LedgerError
 from dpmine.base.wire import to_wire
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path, limit, first = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 ledger = open_ledger(path)
-kernel = kernel_on(ledger)
+desk = desk_on(ledger)
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 try:
     for units in range(first, first + 400):
-        reply = kernel.answer(to_wire(count_query(units)), analyst="ann")
+        reply = desk.answer(to_wire(count_query(units)), analyst="ann")
         print(json.dumps([reply.head.sequence, reply.head.digest, hash_of(reply)]), flush=True)
 except LedgerError as error:
     print(json.dumps(str(error)), flush=True)
@@ -235,7 +236,7 @@ def test_a_full_disk_lets_no_unpaid_answer_out_and_the_ledger_goes_on_afterwards
         left.check_released(sequence, digest, sha256)
     assert len(left.charged) - len(released) in (0, 1)
     ledger = open_ledger(path)
-    kernel_on(ledger).answer(to_wire(count_query(1000 + len(released))), analyst="ann")  # the one that found no room
+    desk_on(ledger).answer(to_wire(count_query(1000 + len(released))), analyst="ann")  # the one that found no room
     ledger.close()
     assert audit(path).spent("ann") == sum(range(1000, 1001 + len(released)))
 
@@ -255,7 +256,7 @@ def test_an_anchor_cut_short_by_a_full_disk_can_be_read_and_written_again(tmp_pa
     assert len(released) <= 1
     for _ in range(2):
         ledger = open_ledger(path)
-        kernel_on(ledger).answer(to_wire(count_query(1000)), analyst="ann")
+        desk_on(ledger).answer(to_wire(count_query(1000)), analyst="ann")
         ledger.close()
     left = audit(path)
     assert (left.spent("ann"), len(left.answers)) == (1000, 1)
@@ -294,9 +295,9 @@ FAILURES = {
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_any_failure_after_the_charge_looks_the_same_and_the_charge_stands(ledger, name):
-    kernel = kernel_on(ledger, engine=FailingEngine(FAILURES[name]))
+    desk = desk_on(ledger, engine=FailingEngine(FAILURES[name]))
     with pytest.raises(AnswerError) as caught:
-        kernel.answer(to_wire(count_query(300)), analyst="ann")
+        desk.answer(to_wire(count_query(300)), analyst="ann")
     assert str(caught.value) == "The query was charged but could not be answered. Ask the data owner."
     assert caught.value.args == (str(caught.value),)
     assert caught.value.__cause__ is None
@@ -315,25 +316,25 @@ def test_any_failure_after_the_charge_looks_the_same_and_the_charge_stands(ledge
 
 def test_a_failed_request_may_be_asked_once_more_without_a_second_charge(ledger):
     with pytest.raises(AnswerError):
-        kernel_on(ledger, engine=FailingEngine(ValueError())).answer(to_wire(count_query(300)), analyst="ann")
-    kernel_on(ledger).answer(to_wire(count_query(300)), analyst="ann")
+        desk_on(ledger, engine=FailingEngine(ValueError())).answer(to_wire(count_query(300)), analyst="ann")
+    desk_on(ledger).answer(to_wire(count_query(300)), analyst="ann")
     left = audit(ledger.kept_in.path)
     assert (left.spent("ann"), left.unanswered) == (400, set())
 
 
 def test_a_request_that_fails_twice_stays_charged_and_closed(ledger):
-    kernel = kernel_on(ledger, engine=FailingEngine(ValueError()))
+    desk = desk_on(ledger, engine=FailingEngine(ValueError()))
     for _ in range(2):
         with pytest.raises(AnswerError):
-            kernel.answer(to_wire(count_query(300)), analyst="ann")
+            desk.answer(to_wire(count_query(300)), analyst="ann")
     with pytest.raises(RequestInProgress):
-        kernel_on(ledger).answer(to_wire(count_query(300)), analyst="ann")
+        desk_on(ledger).answer(to_wire(count_query(300)), analyst="ann")
     assert audit(ledger.kept_in.path).spent("ann") == 400
 
 
 def test_an_interrupted_query_stays_charged(ledger):
     with pytest.raises(KeyboardInterrupt):
-        kernel_on(ledger, engine=FailingEngine(KeyboardInterrupt())).answer(to_wire(count_query(300)), analyst="ann")
+        desk_on(ledger, engine=FailingEngine(KeyboardInterrupt())).answer(to_wire(count_query(300)), analyst="ann")
     left = audit(ledger.kept_in.path)
     assert (left.spent("ann"), len(left.unanswered)) == (400, 1)
 
@@ -343,9 +344,9 @@ def test_a_failing_source_of_noise_looks_like_any_other_failure(ledger):
         def discrete_laplace(self, scale: Fraction, size: int) -> Any:
             raise RuntimeError("no entropy")
 
-    kernel = kernel_on(ledger, noise=NoNoise())
+    desk = desk_on(ledger, noise=NoNoise())
     with pytest.raises(AnswerError, match="charged but could not be answered"):
-        kernel.answer(to_wire(count_query(300)), analyst="ann")
+        desk.answer(to_wire(count_query(300)), analyst="ann")
     assert audit(ledger.kept_in.path).spent("ann") == 400
 
 
@@ -354,7 +355,7 @@ def test_a_failure_before_the_charge_costs_nothing(ledger):
         raise RuntimeError(step)
 
     with pytest.raises(RuntimeError, match="planned"):
-        kernel_on(ledger, checkpoint=fail).answer(to_wire(count_query(300)), analyst="ann")
+        desk_on(ledger, checkpoint=fail).answer(to_wire(count_query(300)), analyst="ann")
     assert audit(ledger.kept_in.path).spent("ann") == 100
 
 

@@ -8,6 +8,7 @@ from support.ledgers import run_script
 IN_MEMORY = """
 import os, sys
 from support.ledgers import open_ledger, pay, request
+from dpmine.owner.statements import entries_of
 from dpmine.base.errors import LedgerError
 
 ledger = open_ledger(None, cap=1000)
@@ -21,7 +22,7 @@ if child == 0:
         lambda: ledger.account("ann"),
         lambda: ledger.grant("bob", 5),
         lambda: ledger.verify(),
-        lambda: ledger.entries(),
+        lambda: entries_of(ledger),
     ]
     for use in uses:
         try:

@@ -13,12 +13,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.ledgers import WHOLE, count_query, hash_of, kernel_on, open_ledger
+from support.ledgers import WHOLE, count_query, desk_on, hash_of, open_ledger
 
 from dpmine.base.wire import to_wire
-from dpmine.base.wire_values import canonical
+from dpmine.codes.answers import Answer, Head, Reply
 from dpmine.kernel.ledger import replay as replay_module
-from dpmine.language.answers import Answer, Head, Reply
+from dpmine.owner.statements import entries_of
 
 GUESSES = range(-300, 600)
 
@@ -28,11 +28,11 @@ def played(path: Any) -> tuple[list[dict[str, Any]], Head, Head, Reply]:
     ledger = open_ledger(path, cap=10 * WHOLE)
     for analyst in ("ann", "bob"):
         ledger.grant(analyst, WHOLE)
-    kernel = kernel_on(ledger)
-    before = kernel.answer(to_wire(count_query(WHOLE // 10)), analyst="ann").head
-    bobs = kernel.answer(to_wire(count_query(WHOLE // 2)), analyst="bob")
-    after = kernel.answer(to_wire(count_query(WHOLE // 5)), analyst="ann").head
-    entries = ledger.entries()
+    desk = desk_on(ledger)
+    before = desk.answer(to_wire(count_query(WHOLE // 10)), analyst="ann").head
+    bobs = desk.answer(to_wire(count_query(WHOLE // 2)), analyst="bob")
+    after = desk.answer(to_wire(count_query(WHOLE // 5)), analyst="ann").head
+    entries = entries_of(ledger)
     ledger.close()
     return entries, before, after, bobs
 
@@ -48,7 +48,7 @@ def guessed(
     """
     rows = [dict(entry) for entry in entries[before.sequence + 1 : after.sequence + 1]]
     for guess in GUESSES:
-        answer = hashlib.sha256(canonical(replace(public, numbers=((guess,),)))).hexdigest()
+        answer = hashlib.sha256(to_wire(replace(public, numbers=((guess,),)))).hexdigest()
         digest = before.digest
         for place, row in enumerate(rows):
             entry = dict(row)

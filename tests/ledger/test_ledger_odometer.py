@@ -18,7 +18,7 @@ from support.ledgers import SCHEMA, open_ledger, small_table
 import dpmine as dm
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import LedgerTampered, RequestError
-from dpmine.base.wire_values import value_hash
+from dpmine.base.wire import value_hash
 from dpmine.kernel.ledger.accounts import Request, Reservation
 from dpmine.kernel.ledger.odometer import Charge, Charged, Totals, add_charge, charge_of, root_node
 from dpmine.language.columns import col
@@ -27,7 +27,8 @@ from dpmine.language.queries import Query, resolve
 from dpmine.language.resolver import MOST_STEPS
 from dpmine.language.resolving_keys import resolve_key
 from dpmine.language.resolving_predicates import resolve_predicate
-from dpmine.language.views import LEAF, Cell, Rules, Split, View, Where, split_leaf
+from dpmine.language.rule_trees import split_leaf
+from dpmine.language.views import LEAF, Cell, Rules, Split, View, Where
 from dpmine.questions.histogram import Histogram
 
 # -- a universe of rows, and questions about it stated twice: for dpmine, and as plain functions of a row -------------

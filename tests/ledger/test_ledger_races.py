@@ -20,7 +20,7 @@ from support.ledgers import (
     PatientLedger,
     cell_request,
     count_query,
-    kernel_on,
+    desk_on,
     open_ledger,
     pay,
     python,
@@ -37,6 +37,7 @@ from dpmine.kernel.ledger.book import Ledger
 from dpmine.kernel.ledger.odometer import add_charge
 from dpmine.language.queries import Query
 from dpmine.language.views import LEAF, Cell, Split, View
+from dpmine.owner.statements import accounts_of, entries_of
 from dpmine.questions.histogram import Histogram
 
 ANALYSTS = ("ann", "bob", "cleo")
@@ -131,7 +132,7 @@ def check_exhausted(name: str, audited: Audit, reports: list[dict[str, Any]]) ->
 def test_32_threads_that_race_for_a_ledger_in_a_file_never_overspend_it(tmp_path, name):
     new_ledger(tmp_path / "l.db")
     ledger = open_ledger(tmp_path / "l.db", kind=PatientLedger)
-    reports = ask_all(kernel_on(ledger), RACES[name], 32)
+    reports = ask_all(desk_on(ledger), RACES[name], 32)
     ledger.close()
     check_exhausted(name, check_race(tmp_path / "l.db", reports), reports)
     reopen_and_verify(tmp_path / "l.db")
@@ -142,12 +143,12 @@ def test_32_threads_that_race_for_a_ledger_in_memory_never_overspend_it(name):
     ledger = open_ledger(None, cap=2 * BUDGET, kind=PatientLedger)
     for analyst in ANALYSTS:
         ledger.grant(analyst, BUDGET)
-    reports = ask_all(kernel_on(ledger), RACES[name], 32)
+    reports = ask_all(desk_on(ledger), RACES[name], 32)
     assert [report for report in reports if "failed" in report] == []
     assert any("refused" in report for report in reports)
-    for account in (*ledger.accounts(), ledger.account(DATASET)):
+    for account in (*accounts_of(ledger), ledger.account(DATASET)):
         assert account.spent <= account.allotment
-    answers = sum(entry["do"] == "answer" for entry in ledger.entries())
+    answers = sum(entry["do"] == "answer" for entry in entries_of(ledger))
     assert answers == len({report["sequence"] for report in reports if "sequence" in report})
     ledger.verify()
     ledger.close()
@@ -243,8 +244,8 @@ class StaleLedger(Ledger):
         self.barrier.wait()
         return super()._try_reserve(request, take_over=take_over)
 
-    def _charge(self, rows: Any, request: Request, account: Account) -> Any:
-        return super()._charge(rows, request, self.early.account)
+    def _charge(self, rows: Any, request: Request, account: Account, token: str) -> Any:
+        return super()._charge(rows, request, self.early.account, token)
 
     def _increases(self, request: Request) -> Any:
         return self.early.increases

@@ -7,15 +7,16 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from support.ledgers import SCHEMA, WHOLE, PatientLedger, count_query, kernel_on, open_ledger, pay, request, small_table
+from support.ledgers import SCHEMA, WHOLE, PatientLedger, count_query, desk_on, open_ledger, pay, request, small_table
 
 import dpmine as dm
 from dpmine.base.errors import BudgetError, RequestError, RequestInProgress
+from dpmine.base.json_values import to_text
 from dpmine.base.wire import to_wire
-from dpmine.base.wire_values import to_text
 from dpmine.kernel.ledger import book as ledger_module
 from dpmine.kernel.ledger.accounts import Reservation, Stored
 from dpmine.kernel.ledger.book import Ledger
+from dpmine.owner.statements import entries_of
 
 
 @pytest.fixture
@@ -31,21 +32,21 @@ def ledger(tmp_path):
 
 
 def test_the_same_query_again_is_the_same_answer_for_free(ledger):
-    kernel = kernel_on(ledger)
-    first = kernel.answer(to_wire(count_query(100)), analyst="ann")
-    again = kernel.answer(to_wire(count_query(100)), analyst="ann")
+    desk = desk_on(ledger)
+    first = desk.answer(to_wire(count_query(100)), analyst="ann")
+    again = desk.answer(to_wire(count_query(100)), analyst="ann")
     assert again == first
     assert to_text(again) == to_text(first)
     assert ledger.account("ann").spent == 100
 
 
 def test_a_stored_answer_is_free_even_when_the_budget_is_exhausted(ledger):
-    kernel = kernel_on(ledger)
-    first = kernel.answer(to_wire(count_query(WHOLE)), analyst="ann")
+    desk = desk_on(ledger)
+    first = desk.answer(to_wire(count_query(WHOLE)), analyst="ann")
     with pytest.raises(BudgetError):
-        kernel.answer(to_wire(count_query(1)), analyst="ann")
-    assert kernel.answer(to_wire(count_query(WHOLE)), analyst="ann") == first
-    assert kernel.preview(to_wire(count_query(WHOLE)), analyst="ann").cached
+        desk.answer(to_wire(count_query(1)), analyst="ann")
+    assert desk.answer(to_wire(count_query(WHOLE)), analyst="ann") == first
+    assert desk.preview(to_wire(count_query(WHOLE)), analyst="ann").cached
 
 
 def test_two_texts_that_mean_the_same_are_one_query(tmp_path):
@@ -61,14 +62,14 @@ def test_another_version_encoding_schema_epsilon_or_analyst_is_not_cached(ledger
     ledger.grant("bob", WHOLE)
     coarser = dm.Schema("clinic", SCHEMA.attributes[:2], rows_at_most=1000)
     asked = [
-        (kernel_on(ledger), count_query(100), "ann"),
-        (kernel_on(ledger, version="2"), count_query(100), "ann"),
-        (kernel_on(ledger, encoding="another"), count_query(100), "ann"),
-        (kernel_on(ledger, schema=coarser), count_query(100), "ann"),
-        (kernel_on(ledger), count_query(101), "ann"),
-        (kernel_on(ledger), count_query(100), "bob"),
+        (desk_on(ledger), count_query(100), "ann"),
+        (desk_on(ledger, version="2"), count_query(100), "ann"),
+        (desk_on(ledger, encoding="another"), count_query(100), "ann"),
+        (desk_on(ledger, schema=coarser), count_query(100), "ann"),
+        (desk_on(ledger), count_query(101), "ann"),
+        (desk_on(ledger), count_query(100), "bob"),
     ]
-    heads = {kernel.answer(to_wire(query), analyst=analyst).head for kernel, query, analyst in asked}
+    heads = {desk.answer(to_wire(query), analyst=analyst).head for desk, query, analyst in asked}
     assert len(heads) == len(asked)
     assert (ledger.account("ann").spent, ledger.account("bob").spent) == (501, 100)
 
@@ -77,42 +78,42 @@ def test_another_version_encoding_schema_epsilon_or_analyst_is_not_cached(ledger
 
 
 def test_the_same_key_with_the_same_plan_is_the_same_answer(ledger):
-    kernel = kernel_on(ledger)
-    first = kernel.answer(to_wire(count_query(100)), analyst="ann", key="monday")
-    assert kernel.answer(to_wire(count_query(100)), analyst="ann", key="monday") == first
+    desk = desk_on(ledger)
+    first = desk.answer(to_wire(count_query(100)), analyst="ann", key="monday")
+    assert desk.answer(to_wire(count_query(100)), analyst="ann", key="monday") == first
     assert ledger.account("ann").spent == 100
 
 
 def test_the_same_key_with_another_plan_is_a_conflict_and_costs_nothing(ledger):
-    kernel = kernel_on(ledger)
-    kernel.answer(to_wire(count_query(100)), analyst="ann", key="monday")
+    desk = desk_on(ledger)
+    desk.answer(to_wire(count_query(100)), analyst="ann", key="monday")
     with pytest.raises(RequestError, match="was used for another query"):
-        kernel.answer(to_wire(count_query(200)), analyst="ann", key="monday")
+        desk.answer(to_wire(count_query(200)), analyst="ann", key="monday")
     with pytest.raises(RequestError, match="was used for another query"):
-        kernel_on(ledger, version="2").answer(to_wire(count_query(100)), analyst="ann", key="monday")
+        desk_on(ledger, version="2").answer(to_wire(count_query(100)), analyst="ann", key="monday")
     assert ledger.account("ann").spent == 100
 
 
 def test_another_key_is_no_way_to_a_second_draw(ledger):
-    kernel = kernel_on(ledger)
-    first = kernel.answer(to_wire(count_query(100)), analyst="ann", key="monday")
-    assert kernel.answer(to_wire(count_query(100)), analyst="ann", key="tuesday") == first
-    assert kernel.answer(to_wire(count_query(100)), analyst="ann") == first
+    desk = desk_on(ledger)
+    first = desk.answer(to_wire(count_query(100)), analyst="ann", key="monday")
+    assert desk.answer(to_wire(count_query(100)), analyst="ann", key="tuesday") == first
+    assert desk.answer(to_wire(count_query(100)), analyst="ann") == first
     assert ledger.account("ann").spent == 100
 
 
 def test_keys_of_different_analysts_do_not_meet(ledger):
     ledger.grant("bob", WHOLE)
-    kernel = kernel_on(ledger)
-    kernel.answer(to_wire(count_query(100)), analyst="ann", key="monday")
-    kernel.answer(to_wire(count_query(200)), analyst="bob", key="monday")
+    desk = desk_on(ledger)
+    desk.answer(to_wire(count_query(100)), analyst="ann", key="monday")
+    desk.answer(to_wire(count_query(200)), analyst="bob", key="monday")
     assert (ledger.account("ann").spent, ledger.account("bob").spent) == (100, 200)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "a\nb", "\ud800", "plan:of somebody else"])
 def test_a_request_key_has_1_to_200_printable_characters_and_never_looks_like_a_plan(ledger, key):
     with pytest.raises(RequestError, match="1 to 200"):
-        kernel_on(ledger).answer(to_wire(count_query(100)), analyst="ann", key=key)
+        desk_on(ledger).answer(to_wire(count_query(100)), analyst="ann", key=key)
     assert ledger.account("ann").spent == 0
 
 
@@ -128,7 +129,7 @@ def test_a_second_attempt_waits_and_gets_the_bytes_of_the_first(ledger):
     second.join()
     assert got == [stored]
     assert stored.answer == b"first"
-    assert [entry["do"] for entry in ledger.entries()] == ["create", "grant", "reserve", "answer"]
+    assert [entry["do"] for entry in entries_of(ledger)] == ["create", "grant", "reserve", "answer"]
 
 
 def test_a_second_attempt_takes_over_once_and_pays_nothing(ledger):
@@ -152,7 +153,7 @@ def test_a_slow_first_attempt_cannot_overwrite_the_one_that_took_over(ledger):
     slow = ledger.store(first, b"slow")
     assert slow == fast
     assert pay(ledger, request()).answer == b"fast"
-    assert sum(entry["do"] == "answer" for entry in ledger.entries()) == 1
+    assert sum(entry["do"] == "answer" for entry in entries_of(ledger)) == 1
 
 
 def test_a_slow_first_attempt_that_comes_back_early_waits_for_the_one_that_took_over(ledger):
@@ -219,21 +220,21 @@ def test_a_preview_of_a_request_under_way_says_that_it_costs_no_more(ledger):
 
 
 def test_many_threads_with_one_request_are_charged_once_and_get_the_same_bytes(ledger):
-    kernel = kernel_on(open_ledger(ledger.kept_in.path, kind=PatientLedger))
+    desk = desk_on(open_ledger(ledger.kept_in.path, kind=PatientLedger))
     barrier = threading.Barrier(8)
     got = []
 
     def ask() -> None:
         barrier.wait()
-        got.append(kernel.answer(to_wire(count_query(100)), analyst="ann", key="one"))
+        got.append(desk.answer(to_wire(count_query(100)), analyst="ann", key="one"))
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    kernel.ledger.close()
+    desk.ledger.close()
     assert len(got) == 8
     assert len({to_text(reply) for reply in got}) == 1
     assert ledger.account("ann").spent == 100
-    assert sum(entry["do"] == "answer" for entry in ledger.entries()) == 1
+    assert sum(entry["do"] == "answer" for entry in entries_of(ledger)) == 1

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
-from support.ledgers import SCHEMA, WHOLE, ImpatientLedger, cell_request, count_query, kernel_on, pay, request
+from support.ledgers import SCHEMA, WHOLE, ImpatientLedger, cell_request, count_query, desk_on, pay, request
 
 from dpmine.base.errors import BudgetError, LedgerError
 from dpmine.base.wire import to_wire
@@ -18,6 +18,7 @@ from dpmine.kernel.ledger.book import Ledger
 from dpmine.kernel.ledger.store import Row, Rows, Store
 from dpmine.owner.head_files import AnchorFile
 from dpmine.owner.sqlite_store import SQLiteStore
+from dpmine.owner.statements import entries_of, paid
 
 
 class DictRows:
@@ -117,17 +118,17 @@ def test_a_ledger_keeps_its_promises_in_any_store(store):
     first = ledger.reserve(cell_request(300, 0))
     second = ledger.reserve(cell_request(300, 0))
     assert ledger.store(second, b"took over") == ledger.store(first, b"too late")
-    assert ledger.verify() == len(ledger.entries()) == 11
-    assert [paid.stored.answer for paid in ledger.paid("ann")] == [b"first", b"answer", b"answer", b"took over"]
+    assert ledger.verify() == len(entries_of(ledger)) == 11
+    assert [stored.answer for _, _, stored in paid(ledger, "ann")] == [b"first", b"answer", b"answer", b"took over"]
     ledger.close()
 
 
 def test_the_door_answers_over_any_store(store):
     ledger = ledger_in(store, cap=2 * WHOLE)
     ledger.grant("ann", WHOLE)
-    kernel = kernel_on(ledger)
-    reply = kernel.answer(to_wire(count_query(1000)), analyst="ann")
-    assert kernel.answer(to_wire(count_query(1000)), analyst="ann") == reply
+    desk = desk_on(ledger)
+    reply = desk.answer(to_wire(count_query(1000)), analyst="ann")
+    assert desk.answer(to_wire(count_query(1000)), analyst="ann") == reply
     ledger.close()
 
 

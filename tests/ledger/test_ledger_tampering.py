@@ -16,7 +16,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.ledger_auditor import audit
-from support.ledgers import cell_request, charge_on, count_query, kernel_on, open_ledger, pay, request
+from support.ledgers import cell_request, charge_on, count_query, desk_on, open_ledger, pay, request
 
 from dpmine.base.errors import LedgerError, LedgerTampered
 from dpmine.base.wire import to_wire
@@ -216,14 +216,14 @@ def test_a_forged_ledger_without_its_anchor_is_refused(path):
 def test_a_forged_ledger_with_an_emptied_anchor_is_refused(path):
     rewrite_log(path, raise_the_cap)
     anchor_of(path).write_bytes(b"")
-    assert "anchor is empty" in refused(path)
+    assert "anchor was told nothing of this ledger" in refused(path)
 
 
 def test_a_forger_who_rewrites_the_anchor_too_is_still_denied_by_the_heads_that_analysts_keep(tmp_path):
     path = tmp_path / "l.db"
     ledger = open_ledger(path, cap=10_000)
     ledger.grant("ann", 5_000)
-    kept = kernel_on(ledger).answer(to_wire(count_query(100)), analyst="ann").head
+    kept = desk_on(ledger).answer(to_wire(count_query(100)), analyst="ann").head
     ledger.close()
     assert audit(path).digests[kept.sequence] == kept.digest
     digests = rewrite_log(path, raise_the_cap)
@@ -355,7 +355,7 @@ def test_a_missing_anchor_is_refused(path):
 
 def test_an_emptied_anchor_is_refused(path):
     anchor_of(path).write_bytes(b"")
-    assert "anchor is empty" in refused(path)
+    assert "anchor was told nothing of this ledger" in refused(path)
 
 
 def test_a_missing_ledger_is_not_made_anew_beside_its_anchor(path):
@@ -442,7 +442,7 @@ def test_a_torn_last_line_of_the_anchor_is_tolerated_and_later_lines_stay_readab
         pay(ledger, request(units))
         ledger.close()
     assert audit(path).charged["ann", "count at 8"] == 8
-    heads = AnchorFile(path).heads()
+    heads = AnchorFile(path).heads("")
     assert heads[-1].sequence == len(audit(path).digests) - 1
     run_sql(path, "DELETE FROM log WHERE sequence = (SELECT max(sequence) FROM log)")
     assert "it was truncated" in refused(path)
@@ -468,4 +468,4 @@ def test_a_ledger_whose_first_line_was_never_anchored_opens_and_is_anchored(tmp_
     open_ledger(tmp_path / "l.db", cap=10).close()
     anchor_of(tmp_path / "l.db").write_bytes(b"")
     open_ledger(tmp_path / "l.db").close()
-    assert len(AnchorFile(tmp_path / "l.db").heads()) == 1
+    assert len(AnchorFile(tmp_path / "l.db").heads("")) == 1

@@ -19,16 +19,15 @@ from typing import Any
 
 import pytest
 from support.ledger_auditor import audit
-from support.ledgers import HERE, SCHEMA, WHOLE, count_query, kernel_on, open_ledger, pay, request, run_script
+from support.ledgers import HERE, SCHEMA, WHOLE, count_query, desk_on, open_ledger, pay, request, run_script
 from typer.testing import CliRunner
 
 import dpmine as dm
 from dpmine.base.errors import LedgerError, LedgerTampered, RequestError
 from dpmine.base.wire import to_wire
 from dpmine.cli.main import app
+from dpmine.codes.answers import Head
 from dpmine.kernel.ledger.book import Ledger
-from dpmine.kernel.ledger.telling import Witness
-from dpmine.language.answers import Head
 from dpmine.owner import witnesses as witness_module
 from dpmine.owner.head_files import FileWitness
 from dpmine.owner.witnesses import CommandWitness, witness_of
@@ -88,11 +87,11 @@ def second_draw(world: World, opened: Callable[..., Ledger]) -> Any:
     ledger.close()
     world.back_up()
     ledger = opened()
-    first = kernel_on(ledger).answer(to_wire(count_query(WHOLE)), analyst="ann")
+    first = desk_on(ledger).answer(to_wire(count_query(WHOLE)), analyst="ann")
     ledger.close()
     world.restore()
     ledger = opened()
-    second = kernel_on(ledger).answer(to_wire(count_query(WHOLE)), analyst="ann")
+    second = desk_on(ledger).answer(to_wire(count_query(WHOLE)), analyst="ann")
     spent = ledger.account("ann").spent
     ledger.close()
     return first, second, spent
@@ -125,7 +124,7 @@ def test_every_head_is_told_before_its_answer_is_released(world):
     ledger = world.new()
     witness = witness_of(world.named)
     for units in (10, 20, 10):
-        head = kernel_on(ledger).answer(to_wire(count_query(units)), analyst="ann").head
+        head = desk_on(ledger).answer(to_wire(count_query(units)), analyst="ann").head
         assert max(witness.heads(ledger.fact("id")), key=lambda told: told.sequence).sequence >= head.sequence
     assert witness.heads(ledger.fact("id"))[-1] == Head(5, audit(world.path).digests[5])
     ledger.close()
@@ -260,20 +259,20 @@ def test_a_budget_that_could_not_be_made_for_want_of_its_witness_can_be_made_wit
 
 def test_a_charge_that_cannot_be_told_stands_and_is_answered_once_it_can(world):
     ledger = world.new()
-    kernel = kernel_on(ledger)
+    desk = desk_on(ledger)
     world.cut_off()
     with pytest.raises(LedgerError) as caught:
-        kernel.answer(to_wire(count_query(100)), analyst="ann")
+        desk.answer(to_wire(count_query(100)), analyst="ann")
     assert str(caught.value) == GENERIC
     assert ledger.account("ann").spent == 100
     for units in (100, 200, 300, 100):  # nothing more is charged, and the request is not used up
         with pytest.raises(LedgerError) as caught:
-            kernel.answer(to_wire(count_query(units)), analyst="ann")
+            desk.answer(to_wire(count_query(units)), analyst="ann")
         assert str(caught.value) == GENERIC
     assert ledger.account("ann").spent == 100
     world.plug_in()
-    kernel.answer(to_wire(count_query(100)), analyst="ann")
-    kernel.answer(to_wire(count_query(200)), analyst="ann")
+    desk.answer(to_wire(count_query(100)), analyst="ann")
+    desk.answer(to_wire(count_query(200)), analyst="ann")
     assert audit(world.path).spent("ann") == 300
     ledger.close()
     world.open().close()
@@ -327,12 +326,12 @@ def test_of_two_copies_that_are_used_at_once_only_the_first_goes_on(world):
     shutil.copytree(world.here, world.here.with_name("elsewhere"))
     original = world.open()
     copy = open_ledger(world.here.with_name("elsewhere") / "l.db", witness=witness_of(world.named))
-    kernel_on(original).answer(to_wire(count_query(100)), analyst="ann")
+    desk_on(original).answer(to_wire(count_query(100)), analyst="ann")
     for _ in range(3):
         with pytest.raises(LedgerError):
-            kernel_on(copy).answer(to_wire(count_query(100)), analyst="ann")
+            desk_on(copy).answer(to_wire(count_query(100)), analyst="ann")
     copy.close()
-    kernel_on(original).answer(to_wire(count_query(10)), analyst="ann")  # the stale copy told the witness nothing
+    desk_on(original).answer(to_wire(count_query(10)), analyst="ann")  # the stale copy told the witness nothing
     original.close()
     if world.kind == "path":
         world.open().close()
@@ -458,7 +457,7 @@ def test_processes_on_all_sides_of_forks_tell_one_witness_in_any_order(world):
 
 
 def test_heads_may_be_told_out_of_order(world):
-    witness: Witness = witness_of(world.named)
+    witness = witness_of(world.named)
     witness.make()
     for sequence in (1, 5, 3, 5):
         witness.tell("ab" * 16, Head(sequence, f"{sequence}" * 64))

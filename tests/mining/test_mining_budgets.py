@@ -23,7 +23,8 @@ from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.mining.trees.estimator import TreeEstimator
-from dpmine.noise.laws import of_counts
+from dpmine.noise.laws import ChoiceLoss
+from dpmine.noise.spread import deviation, loss_bound, of_counts
 
 # -- the formulas ------------------------------------------------------------------------------------------------------
 
@@ -62,7 +63,7 @@ def test_the_numbers_of_the_paper_are_met() -> None:
     assert epsilons(dm.DiffPID3(12, max_depth=5).plan(adult)) == {Epsilon(UNITS)}
     *_, by_attribute, by_class = dm.SulqID3("0.1", max_depth=1).plan(facts(10, 0)).steps
     assert by_attribute.epsilon == by_class.epsilon == Epsilon.parse("0.00125")
-    assert of_counts(by_class.epsilon).deviation() == pytest.approx(1131, abs=1)
+    assert deviation(of_counts(by_class.epsilon)) == pytest.approx(1131, abs=1)
 
 
 def test_a_plan_never_costs_more_than_its_budget_and_every_step_has_some() -> None:
@@ -295,3 +296,30 @@ def test_persons_with_several_rows_are_charged_for_each_and_the_model_costs_no_m
     assert model.charged_ <= model.cost_ == model.plan(schema).cost <= model.budget
     assert model.cost_.units > 299 * UNITS
     assert model.plan(schema).rows_per_unit == 3
+
+
+# -- what plans promise ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("criterion", ["max", "gini", "mixed", "infogain"])
+@pytest.mark.parametrize("calibration", ["monotone", "generic"])
+@pytest.mark.parametrize("numeric", [0, 1, 3])
+def test_the_loss_of_a_plan_is_at_least_that_of_the_choice_itself(criterion: str, calibration: str, numeric: int) -> None:
+    """Families share the base measure evenly, so few candidates in one family weigh as many as thousands in another."""
+    schema = facts(2, numeric, points=2000)
+    model = dm.TreeClassifier("0.5", criterion=criterion, calibration=calibration, max_depth=1, stopping=0).greedy
+    planned = model.loss(Epsilon.parse("0.5"), schema)
+    rows = {a.name: ["a" if isinstance(a, Nominal) else "1"] for a in schema.attributes[:-1]} | {"class": ["no"]}
+    with recorded(rows, schema) as (private, recorder):
+        private.choose(model.candidates(schema), epsilon="0.5", score=criterion, calibration=calibration)
+    ((law,),) = recorder.asked[0][1].answer.laws
+    assert isinstance(law, ChoiceLoss)
+    assert planned.candidates == law.candidates
+    assert loss_bound(planned, 0.95) == pytest.approx(loss_bound(law, 0.95), rel=1e-3)  # whose range is rounded up to steps
+
+
+def test_a_plan_for_persons_says_that_its_steps_are_priced_for_a_row() -> None:
+    form = dm.TreeClassifier("0.9", max_depth=1).plan(of_persons(facts(2, 0), 3)).to_dict()
+    assert form["rows_per_unit"] == 3
+    assert sum(int(float(step["cost"]) * UNITS + 0.5) for step in form["steps"]) * 3 <= int(0.9 * UNITS)  # type: ignore[attr-defined]
+    assert "rows_per_unit" not in dm.TreeClassifier("0.9", max_depth=1).plan(facts(2, 0)).to_dict()

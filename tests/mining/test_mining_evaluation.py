@@ -23,7 +23,7 @@ from dpmine.mining import evaluation
 from dpmine.mining.evaluation import BANDS, Measured, accuracy_of, band_edges
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.models.trees import MILLION, Node, Trees
-from dpmine.noise.laws import of_counts
+from dpmine.noise.spread import of_counts
 from dpmine.questions.histogram import Histogram
 
 SCHEMA = schema_of()

@@ -13,12 +13,12 @@ from support.opening import HUGE, fitted, opened, recorded
 
 import dpmine as dm
 from dpmine.language.keys import Bins, Groups, Part
+from dpmine.language.splits import Stay
 from dpmine.language.views import Split
 from dpmine.mining.forests import BANDS, constant_vote, parts_of
 from dpmine.mining.trees.growing import Growth
 from dpmine.models.trees import MILLION, Node, Trees, encode_rows
 from dpmine.questions.histogram import Histogram
-from dpmine.questions.splits import Stay
 
 SCHEMA = schema_of()
 TABLE = table_of(SCHEMA, 300, 1, clear=0.85)
@@ -74,7 +74,7 @@ def test_a_row_more_changes_one_part_and_no_other() -> None:
     for number in (100, 99):
         fewer = {name: list(reversed(column[:number])) for name, column in table.items()}
         with dm.open(fewer, schema=SCHEMA, cap=HUGE) as data:
-            data._kernel._engine = data._table.engine(bytes.fromhex(key))  # the same part for the same row
+            data._desk._kernel._engine = data._table.engine(bytes.fromhex(key))  # the same part for the same row
             private = data.grant("alice", epsilon=HUGE)
             rows.append([tree.rows for tree in dm.RandomForest(HUGE, 5, 1, 0.0, seed=1).fit(private).trees_.trees])
     changed = [one != other for one, other in zip(*rows, strict=True)]

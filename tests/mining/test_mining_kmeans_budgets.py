@@ -129,6 +129,16 @@ def test_persons_with_several_rows_are_charged_for_each_and_the_whole_is_at_most
     assert model.plan(schema).rows_per_unit == 3
 
 
+def test_the_inertia_of_persons_says_what_was_paid_for_a_person() -> None:
+    schema = of_persons(SCHEMA, 3)
+    table = {**columns(POINTS), "person": [f"p{place // 3}" for place in range(len(POINTS))]}
+    with opened(table, schema, 10) as private:
+        model = dm.KMeans(3, 3).fit(private)
+        before = private.remaining().units
+        told = model.inertia(private, epsilon="0.9")
+        assert before - private.remaining().units == told.receipt.epsilon.units == told.receipt.cost.units == 9 * UNITS // 10
+
+
 @pytest.mark.parametrize("name", CLUSTERINGS)
 def test_fitting_again_costs_nothing_and_gives_the_same(name: str) -> None:
     with opened(columns(POINTS), SCHEMA, 1) as private:

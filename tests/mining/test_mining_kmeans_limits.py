@@ -9,14 +9,14 @@ import pytest
 from support.attributes import numeric
 
 import dpmine as dm
+from dpmine.codes.private_tree import ResolvedCutRule, TreeCut
+from dpmine.codes.rows import RowRules, count_leaves
 from dpmine.engines.cutting import RuleCutting
 from dpmine.kernel.mechanisms import private_tree
 from dpmine.kernel.samplers.entropy import Entropy
 from dpmine.kernel.samplers.laplace import ExactNoise
-from dpmine.language.resolved import RowRules, count_leaves
 from dpmine.mining.clustering.space import Space
 from dpmine.mining.clustering.synopsis import _clear, grid_sides
-from dpmine.questions.private_tree import ResolvedCutRule, TreeCut
 
 SHARE, INCOME = numeric("share", "0", "1", "0.01"), numeric("income", "0", "1000000", "1000")
 AGE, WEIGHT = numeric("age", "0", "100", "1"), numeric("weight", "0", "1500000", "1000")

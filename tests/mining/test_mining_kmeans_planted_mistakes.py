@@ -241,9 +241,9 @@ NOISE_OF_R = with_noise_for(lambda radius, dimensions: radius // dimensions)
 
 @pytest.mark.parametrize(("dimensions", "revealed"), [(2, 1.5), (10, 5.5)])
 def test_noise_of_r_instead_of_d_r_is_caught(dimensions: int, revealed: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_sums.NoisyOffsets, "laws", HONEST_NOISE)
+    monkeypatch.setattr(offset_sums.ClippedOffsets, "laws", HONEST_NOISE)
     assert loss_of_an_extreme_point(dm.DPLloyd(4, 1, seed=1), dimensions) <= 1
-    monkeypatch.setattr(offset_sums.NoisyOffsets, "laws", NOISE_OF_R)
+    monkeypatch.setattr(offset_sums.ClippedOffsets, "laws", NOISE_OF_R)
     assert loss_of_an_extreme_point(dm.DPLloyd(4, 1, seed=1), dimensions) == pytest.approx(revealed, rel=1e-3)
     if dimensions == 10:
         assert loss_of_an_extreme_point(dm.KMeans(2, 1, seed=1), dimensions, rows=60) > 1
@@ -314,9 +314,9 @@ def test_the_noise_of_sums_is_as_large_as_it_must_be() -> None:
 
 
 def test_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_sums.NoisyOffsets, "laws", NOISE_OF_R)
+    monkeypatch.setattr(offset_sums.ClippedOffsets, "laws", NOISE_OF_R)
     assert not is_calibrated()
-    monkeypatch.setattr(offset_sums.NoisyOffsets, "laws", with_noise_for(lambda radius, dimensions: 6 * radius // 5))
+    monkeypatch.setattr(offset_sums.ClippedOffsets, "laws", with_noise_for(lambda radius, dimensions: 6 * radius // 5))
     assert not is_calibrated()
 
 
@@ -344,7 +344,7 @@ def test_the_audit_passes_clustering(name: str) -> None:
 
 
 def test_the_audit_finds_noise_of_r_instead_of_d_r(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offset_sums.NoisyOffsets, "laws", NOISE_OF_R)
+    monkeypatch.setattr(offset_sums.ClippedOffsets, "laws", NOISE_OF_R)
     assert violations("dplloyd")
 
 

@@ -16,17 +16,17 @@ from support.opening import HUGE, silent
 from support.points import BLOBS, Points, blobs, box_schema, columns, cube, fitted_silently
 
 import dpmine as dm
+from dpmine.codes.answers import Reply
+from dpmine.codes.private_tree import CutNode, ResolvedCutRule
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
-from dpmine.language.answers import Reply
 from dpmine.language.queries import Query
 from dpmine.mining.clustering import synopsis
 from dpmine.mining.clustering.space import Space
 from dpmine.mining.clustering.synopsis import grid_sides, grid_starts
-from dpmine.questions.histogram import Histogram
+from dpmine.questions.histogram import Histogram, NoisyHistogram
 from dpmine.questions.offset_sums import OffsetSums
-from dpmine.questions.private_tree import CutNode, PrivateTree, ResolvedCutRule, tree_of
-from dpmine.results.histogram import NoisyHistogram
+from dpmine.questions.private_tree import PrivateTree, tree_of
 from dpmine.tables.private_table import PrivateTable
 
 

@@ -14,7 +14,7 @@ import pytest
 from support.estimators import EVERY, PUBLISHED
 from support.executors import Replayer
 from support.imports import forbidden, imports
-from support.kernels import kernel_over
+from support.kernels import Watching, kernel_over
 from support.laws import exponential_law
 from support.mined_tables import Table, schema_of, table_of
 from support.opening import HUGE, opened, recorded
@@ -26,15 +26,14 @@ from dpmine.engines.encoding import encode
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
-from dpmine.kernel.door import Kernel
 from dpmine.kernel.scores import GiniScore
 from dpmine.language.keys import Bins, Key
-from dpmine.language.queries import Query, resolve
+from dpmine.language.queries import Query
+from dpmine.language.splits import Thresholds
 from dpmine.language.views import Rules, Split
 from dpmine.mining.trees.growing import Growth
 from dpmine.owner.ledgers import book_at
 from dpmine.questions.choose_split import ChooseSplit
-from dpmine.questions.splits import Thresholds
 from dpmine.tables.private_table import PrivateTable
 
 SCHEMA = schema_of(classes=2)
@@ -194,12 +193,12 @@ def test_a_missing_2s_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 # -- the exact loss of one row in the choice that leaves the estimator -------------------------------------------------
 
 
-class Watched(Kernel):
+class Watched(Watching):
     """The real door, except that what it hands to the mechanism is kept, as an exact law, and candidate 0 is 'chosen'."""
 
     def laws(self, query: Query) -> list[list[float]]:
         self._laws: list[list[float]] = []
-        self._compute(resolve(query, self.schema))
+        self._compute(self.plan(query))
         return self._laws
 
     def _choose(self, mechanism: str, scores: np.ndarray, masses: np.ndarray, rate: Fraction) -> int:

@@ -18,12 +18,13 @@ import dpmine as dm
 from dpmine.baselines import C45, ID3, GreedyTree
 from dpmine.datasets import patients_schema, slide_records
 from dpmine.facts.schema import Schema
+from dpmine.language.candidates import candidate, number_of_candidates
 from dpmine.language.keys import Key
+from dpmine.language.splits import Multiway, Thresholds
 from dpmine.mining.trees.candidates import discretised, nominal_keys, numeric_names
 from dpmine.mining.trees.estimator import TreeEstimator
 from dpmine.mining.trees.greedy import GreedyTrees
 from dpmine.models.trees import Node, encode_rows, labels_of
-from dpmine.questions.splits import Multiway, Thresholds
 
 SLIDE, SLIDE_SCHEMA = slide_records(), patients_schema(extended=False, rows_at_most=100)
 TOLERANCE = 0.01  # of a score, in rows or bits
@@ -84,14 +85,18 @@ def by_all_values(schema: Schema, above: tuple[Key, ...]) -> list[Key]:
 def by_values_and_points(schema: Schema, above: tuple[Key, ...]) -> list[Key]:
     """DiffP-C4.5: nominal attributes once, numeric ones at any point."""
     points = [Thresholds(name) for name in numeric_names(schema)]
-    cuts: list[Key] = [family.candidate(schema, place) for family in points for place in range(family.size(schema))]
+    cuts: list[Key] = [
+        candidate(family, schema, place) for family in points for place in range(number_of_candidates(family, schema))
+    ]
     return [key for key in nominal_keys(schema) if key not in above] + cuts
 
 
 def by_family(splits: str) -> Candidates:
     def candidates(schema: Schema, above: tuple[Key, ...]) -> list[Key]:
         families = GreedyTrees(splits=splits).candidates(schema)
-        keys = [family.candidate(schema, place) for family in families for place in range(family.size(schema))]
+        keys = [
+            candidate(family, schema, place) for family in families for place in range(number_of_candidates(family, schema))
+        ]
         return [key for key in keys if key is not None]
 
     return candidates

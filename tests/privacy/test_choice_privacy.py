@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.kernels import UNTOUCHED, kernel_over
+from support.kernels import UNTOUCHED, Watching, kernel_over
 from support.laws import exponential_law, permute_and_flip_law
 from support.tiny_tables import KINDS, Row, all_tables, encoded
 
@@ -21,13 +21,12 @@ from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
-from dpmine.kernel.door import Kernel
 from dpmine.language.keys import AttributeKey
-from dpmine.language.queries import Query, Question, resolve
+from dpmine.language.queries import Query, Question
+from dpmine.language.splits import Multiway, Subsets, Thresholds
 from dpmine.language.views import LEAF, Rules, Split, View
 from dpmine.questions.choose_label import ChooseLabel
 from dpmine.questions.choose_split import ChooseSplit
-from dpmine.questions.splits import Multiway, Subsets, Thresholds
 
 EPSILON = Fraction(1, 2)
 SLACK = 1e-12  # of doubles, in a logarithm
@@ -36,12 +35,12 @@ SLACK = 1e-12  # of doubles, in a logarithm
 Offer = tuple[str, tuple[int, ...], tuple[int, ...], Fraction]
 
 
-class Watched(Kernel):
+class Watched(Watching):
     """The real door, except that what it hands to a mechanism is kept and candidate 0 is 'chosen'."""
 
     def offers(self, query: Query) -> list[Offer]:
         self._offers: list[Offer] = []
-        self._compute(resolve(query, self.schema))
+        self._compute(self.plan(query))
         return self._offers
 
     def _choose(self, mechanism: str, scores: np.ndarray, masses: np.ndarray, rate: Fraction) -> int:

@@ -22,8 +22,8 @@ from dpmine.language.columns import col as column
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups
 from dpmine.language.keys import Test as TestKey
 from dpmine.language.queries import Query, resolve
+from dpmine.language.splits import Divide, Multiway, Specialise, Splits, Stay
 from dpmine.questions.choose_split import ChooseSplit
-from dpmine.questions.splits import Divide, Multiway, Specialise, Splits, Stay
 
 GAINS = ("gain", "gini-gain", "infogain-per-row")
 ADDED_UP = ("max", "gini", "infogain", "mixed")

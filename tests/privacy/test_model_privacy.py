@@ -9,26 +9,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.kernels import kernel_over
+from support.kernels import desk_over
 from support.tiny_tables import KINDS, SCHEMA, Row, all_tables, encoded, engine
 from test_choice_privacy import CELLS, EPSILON, FAMILIES, MECHANISMS, SLACK, Offer, Watched, loss, query, watched
 
+from dpmine.codes.choose_split import SPLIT_SCORES
+from dpmine.codes.rows import Recode
+from dpmine.codes.splits import ResolvedSplits, ResolvedStay
 from dpmine.engines.memory.keys import column_of
-from dpmine.kernel.door import Kernel
 from dpmine.kernel.ledger.accounts import DATASET
 from dpmine.kernel.mechanisms import choose_split
-from dpmine.kernel.scores import score_named, whole_scores
+from dpmine.kernel.scores import score_named
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key
 from dpmine.language.model_keys import Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.language.queries import Query
 from dpmine.language.resolver import resolve_cells
 from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.splits import Stay
 from dpmine.language.views import LEAF, Split
 from dpmine.owner.ledgers import book_at
 from dpmine.owner.local_executor import LocalExecutor
 from dpmine.questions.choose_model import ChooseModel
-from dpmine.questions.choose_split import SPLIT_SCORES, ChooseSplit
-from dpmine.questions.splits import ResolvedSplits, ResolvedStay, Stay
+from dpmine.questions.choose_split import ChooseSplit
 from dpmine.tables.private_table import PrivateTable
 
 BONUS = 3
@@ -162,11 +164,11 @@ def test_the_whole_cells_score_moves_by_at_most_the_range_up_to_the_largest_tabl
     counts: list[int], label: int, name: str, rows_at_most: int
 ) -> None:
     """Also where the table has more rows than the schema says. Of a gain it stays at 0."""
-    score = score_named(name, rows_at_most)
+    score, whole = score_named(name, rows_at_most), ResolvedStay(Recode("one", (), 1), 0)
     before = np.array([counts], dtype=np.int64)[:, :, None]
     after = before.copy()
     after[0, label % len(counts), 0] += 1
-    change = int((whole_scores(score, after) - whole_scores(score, before))[0, 0])
+    change = int((score.split(whole.branches(after)) - score.split(whole.branches(before)))[0, 0])
     assert 0 <= change * (1 if name == "max" else -1) <= (score.sensitivity if score.monotone else 0)
 
 
@@ -293,7 +295,7 @@ class Priced:
     def __init__(self) -> None:
         self.ledger = book_at(None, dataset="tiny", cap=10**12)
         self.ledger.grant("anna", 10**12)
-        self.private = PrivateTable(LocalExecutor(kernel_over(encoded(KINDS), self.ledger, Kernel), "anna", SCHEMA))
+        self.private = PrivateTable(LocalExecutor(desk_over(encoded(KINDS), self.ledger), "anna", SCHEMA))
 
     def tenths(self) -> int:
         """What was spent so far, in tenths."""
@@ -354,7 +356,8 @@ def relative(self: Any, family: ResolvedSplits, cell: int, real: Any = choose_sp
     The same shift for all of them leaves the law of a choice as it is, but not what the scores declare about themselves.
     """
     counts = self._exact_counts[family.key]
-    return real(self, family, cell) - whole_scores(self._score, counts)[cell]
+    whole = self._score.split(ResolvedStay(family.key, 0).branches(counts))
+    return real(self, family, cell) - whole[cell]
 
 
 def bonus_of_rows(self: Any, family: ResolvedSplits, cell: int, real: Any = choose_split.BlockScores.of) -> Any:

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.kernels import kernel_over
+from support.kernels import desk_over
 from support.laws import ALARM, laplace_bins, laplace_edges, laplace_law, p_value
 from support.noise import Silent
 from support.tiny_tables import KINDS, SCHEMA, encoded
 
 import dpmine as dm
 from dpmine.base.epsilon import Epsilon
+from dpmine.codes.answers import Answer
+from dpmine.codes.queries import ResolvedQuery
 from dpmine.kernel.door import Kernel
 from dpmine.kernel.ledger.accounts import DATASET
 from dpmine.kernel.samplers.laplace import Integers
-from dpmine.language.answers import Answer
-from dpmine.language.queries import ResolvedQuery
 from dpmine.owner.ledgers import book_at
 from dpmine.owner.local_executor import LocalExecutor
 from dpmine.tables.private_table import PrivateTable
@@ -39,8 +39,8 @@ class Opened:
         self.noise = Silent()
         self.ledger = book_at(None, dataset="tiny", cap=10**6 * UNIT)
         self.ledger.grant("anna", 10**6 * UNIT)
-        kernel = kernel_over(TABLE, self.ledger, kind, noise=self.noise)
-        self.private = PrivateTable(LocalExecutor(kernel, "anna", SCHEMA))
+        desk = desk_over(TABLE, self.ledger, kind, noise=self.noise)
+        self.private = PrivateTable(LocalExecutor(desk, "anna", SCHEMA))
 
     def spent(self) -> set[int]:
         return {self.ledger.account(name).spent for name in ("anna", DATASET)}

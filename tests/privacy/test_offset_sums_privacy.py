@@ -184,7 +184,7 @@ def noise_by(radius_of: Callable[[tuple[int, ...], int], int]) -> Iterator[None]
         return (laplace(radius_of(question.radii, dimensions), epsilon),) * (len(question.radii) * dimensions)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(offset_sums.NoisyOffsets, "laws", planted)
+        patched.setattr(offset_sums.ClippedOffsets, "laws", planted)
         yield
 
 
@@ -228,7 +228,7 @@ def empty_clusters_left_out() -> Iterator[None]:
         return [tuple(int(number) for row in noisy for number in row)]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(offset_sums.NoisyOffsets, "release", planted)
+        patched.setattr(offset_sums.ClippedOffsets, "release", planted)
         yield
 
 

@@ -23,6 +23,8 @@ from support.laws import ALARM, p_value
 from support.noise import Decided
 
 from dpmine.base.epsilon import UNITS, Epsilon
+from dpmine.codes.private_tree import CutNode, ResolvedCutRule, cut_of, whole_box
+from dpmine.codes.rows import Branch, Recode
 from dpmine.engines.cutting import RuleCutting
 from dpmine.engines.encoding import encode
 from dpmine.facts.kinds.numeric import Numeric
@@ -32,11 +34,10 @@ from dpmine.kernel.door import Kernel
 from dpmine.kernel.mechanisms import private_tree
 from dpmine.kernel.mechanisms.private_tree import comparisons, grow_private_tree
 from dpmine.language.queries import Query, resolve
-from dpmine.language.resolved import Branch, Recode
 from dpmine.language.views import LEAF, View
 from dpmine.noise.laws import laplace
 from dpmine.owner.ledgers import book_at
-from dpmine.questions.private_tree import CutNode, CutRule, PrivateTree, ResolvedCutRule, cut_of, tree_of, whole_box
+from dpmine.questions.private_tree import CutRule, PrivateTree, tree_of
 
 EPSILONS = ("0.25", "0.5", "1", "2", "3", "5", "12")
 SLACK = 1e-11

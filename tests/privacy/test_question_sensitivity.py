@@ -10,14 +10,17 @@ import pytest
 from support.tiny_tables import KINDS, SCHEMA, Row, all_tables, engine
 
 from dpmine.base.epsilon import Epsilon
+from dpmine.codes.choose_label import ResolvedChooseLabel
+from dpmine.codes.choose_split import ResolvedChooseSplit
+from dpmine.codes.histogram import ResolvedHistogram
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part, Test
 from dpmine.language.parsing import parse_predicate
 from dpmine.language.queries import Query, Question, resolve
+from dpmine.language.splits import Multiway, Subsets, Thresholds
 from dpmine.language.views import LEAF, Cell, Rules, Split, Step, View, Where
-from dpmine.questions.choose_label import ChooseLabel, ResolvedChooseLabel
-from dpmine.questions.choose_split import ChooseSplit, ResolvedChooseSplit
-from dpmine.questions.histogram import Histogram, ResolvedHistogram
-from dpmine.questions.splits import Multiway, Subsets, Thresholds
+from dpmine.questions.choose_label import ChooseLabel
+from dpmine.questions.choose_split import ChooseSplit
+from dpmine.questions.histogram import Histogram
 
 COLOUR, SIZE, ILL = AttributeKey("colour"), AttributeKey("size"), AttributeKey("ill")
 LARGE = Bins("size", ("1",))

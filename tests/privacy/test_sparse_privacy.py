@@ -15,15 +15,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.kernels import UNTOUCHED, kernel_over
+from support.kernels import UNTOUCHED, Watching, kernel_over
 from support.tiny_tables import KINDS, SCHEMA, Row, all_tables, encoded
 
 from dpmine.base.epsilon import Epsilon
-from dpmine.kernel.door import Kernel
 from dpmine.kernel.mechanisms import sparse_histogram
 from dpmine.language.keys import AttributeKey, Bins, Part
 from dpmine.language.parsing import parse_predicate
-from dpmine.language.queries import Query, resolve
+from dpmine.language.queries import Query
 from dpmine.language.views import LEAF, Cell, Rules, Split, Step, View, Where
 from dpmine.questions.sparse_histogram import SparseHistogram
 
@@ -52,7 +51,7 @@ QUERIES: dict[str, Query] = {
 }
 
 
-class Watched(Kernel):
+class Watched(Watching):
     """The real door; what it hands to the mechanism is kept, with the count of every combination."""
 
     def handed(self, asked: Query) -> list[Handed]:
@@ -77,7 +76,7 @@ class Watched(Kernel):
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(sparse_histogram, "sparse_counts", keep)
-            self._compute(resolve(asked, self.schema))
+            self._compute(self.plan(asked))
         return kept
 
 

@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.attributes import grid_from
-from support.kernels import kernel_over
+from support.kernels import desk_over
 from support.noise import Silent
 
 import dpmine as dm
 from dpmine.base.epsilon import UNITS, Epsilon, shares
 from dpmine.base.wire import from_wire, to_wire
+from dpmine.codes.value_grids import ValueGrid
 from dpmine.engines.encoding import encode
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
-from dpmine.kernel.door import Kernel
 from dpmine.kernel.samplers.laplace import ExactNoise
 from dpmine.kernel.scores import RankScore
 from dpmine.language.queries import Query
@@ -32,7 +32,6 @@ from dpmine.language.views import LEAF, View
 from dpmine.owner.ledgers import book_at
 from dpmine.questions.moments import Moments
 from dpmine.questions.quantile import Quantile
-from dpmine.questions.value_grids import ValueGrid
 
 SUM, MEAN, VARIANCE = ((1,), False), ((0, 1), True), ((0, 1, 2), True)
 
@@ -48,8 +47,8 @@ def ask(values: list[Any], numeric: Numeric, question: Any, epsilon: str = "1") 
     ledger = book_at(None, dataset="sums", cap=10**15)
     ledger.grant("ann", 10**15)
     noise = Silent()
-    kernel = kernel_over(table, ledger, Kernel, noise=noise)
-    reply = kernel.answer(to_wire(Query(View(), LEAF, question, (Epsilon.parse(epsilon),))), analyst="ann")
+    desk = desk_over(table, ledger, noise=noise)
+    reply = desk.answer(to_wire(Query(View(), LEAF, question, (Epsilon.parse(epsilon),))), analyst="ann")
     assert ledger.account("ann").spent == Epsilon.parse(epsilon).units
     ledger.close()
     (numbers,) = reply.answer.numbers
@@ -75,7 +74,7 @@ def test_one_row_changes_each_sum_by_at_most_its_sensitivity_and_some_row_by_all
             for added in values:
                 after, _ = ask([*rows, added], numeric, question)
                 reached = [max(most, abs(a - b)) for most, a, b in zip(reached, after, before, strict=True)]
-    limits = [ValueGrid.of(numeric, centred=centred).largest ** power for power in powers]
+    limits = [ValueGrid.of(numeric.grid, centred=centred).largest ** power for power in powers]
     assert reached == limits
 
 
@@ -84,7 +83,7 @@ def test_the_noise_of_each_sum_is_what_its_share_of_epsilon_pays_for(powers: tup
     numeric = grid_from("-3", "1", 8)
     for epsilon in ("1", "0.1", "0.000001001", "3.333333333"):
         _, scales = ask([1, 2], numeric, Moments("x", powers, centred), epsilon)
-        grid = ValueGrid.of(numeric, centred=centred)
+        grid = ValueGrid.of(numeric.grid, centred=centred)
         spent = sum(Fraction(grid.largest**power) / scale for power, scale in zip(powers, scales, strict=True))
         assert spent == Epsilon.parse(epsilon).fraction
         assert sum(shares(Epsilon.parse(epsilon).units, len(powers))) == Epsilon.parse(epsilon).units
@@ -110,10 +109,10 @@ def test_sums_are_those_of_the_clamped_values_as_fractions_whatever_stands_in_th
     numeric = grid_from(*grid)
     codes = encode(open_source({"x": values, "c": ["a"] * len(values)}), schema_of(numeric)).columns["x"]
     exact = [Fraction(numeric.point(int(code))) for code in codes]
-    whole = ValueGrid.of(numeric, centred=False)
+    whole = ValueGrid.of(numeric.grid, centred=False)
     (total,), _ = ask(values, numeric, Moments("x", (1,), False))
     assert total * whole.unit == sum(exact, Fraction(0))
-    middle = ValueGrid.of(numeric, centred=True)
+    middle = ValueGrid.of(numeric.grid, centred=True)
     (rows, first, second), _ = ask(values, numeric, Moments("x", (0, 1, 2), True))
     assert rows == len(values)
     assert first * middle.unit == sum((value - middle.centre for value in exact), Fraction(0))

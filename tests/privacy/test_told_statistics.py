@@ -22,8 +22,11 @@ from support.noise import Silent
 
 import dpmine as dm
 from dpmine.base.epsilon import Epsilon
-from dpmine.base.wire_values import from_text, to_text
-from dpmine.design.finite_mechanisms import FiniteMechanism
+from dpmine.base.json_values import from_text, to_text
+from dpmine.codes.designed_statistic import STATISTICS, sensitivity_of
+from dpmine.codes.queries import ResolvedQuery
+from dpmine.design.finite_mechanisms import FiniteMechanism, at_most_ratio
+from dpmine.design.statistic_noise import grid_of
 from dpmine.engines.encoding import encode
 from dpmine.facts.facts import Unit
 from dpmine.facts.kinds.nominal import Nominal
@@ -32,22 +35,16 @@ from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
 from dpmine.kernel.door import Kernel
 from dpmine.kernel.ledger.book import Ledger
-from dpmine.kernel.mechanisms import designed_statistic, vector_sums
+from dpmine.kernel.mechanisms import designed_statistic, mechanism, vector_sums
 from dpmine.kernel.mechanisms.designed_statistic import exact_statistic
 from dpmine.kernel.mechanisms.mechanism import laws_of
 from dpmine.language.keys import AttributeKey
 from dpmine.language.parsing import parse_predicate
 from dpmine.language.queries import Query, Question, resolve
+from dpmine.language.resolver import Resolver
 from dpmine.language.views import LEAF, Rules, Split, Step, View, Where
-from dpmine.noise.finite_tables import LatticeNoise, at_most_ratio
-from dpmine.questions.designed_statistic import (
-    STATISTICS,
-    DesignedStatistic,
-    ResolvedDesignedStatistic,
-    attribute_of,
-    sensitivity_of,
-    value_range,
-)
+from dpmine.noise.finite_tables import LatticeNoise
+from dpmine.questions.designed_statistic import DesignedStatistic
 from dpmine.questions.vector_sums import VectorSums
 from dpmine.tables.asking import query_of
 
@@ -95,7 +92,7 @@ def neighbours(points: int, rows: int) -> Iterator[tuple[Rows, Rows]]:
 
 def exact(statistic: str, numeric: Numeric, rows: Rows) -> Fraction:
     """The statistic by plain Python, of the values as fractions."""
-    low, high, step = value_range(numeric)
+    low, high, step = numeric.grid.low, numeric.grid.high, numeric.grid.step
     values = [low + step * code for code in rows]
     if statistic == "count":
         return Fraction(len(values))
@@ -126,30 +123,30 @@ def test_one_row_moves_a_statistic_by_at_most_its_sensitivity_and_some_row_by_al
 ) -> None:
     """Every table of up to four rows, the empty one too. The range's ends and the middle are what reach the bound."""
     numeric = grid_from(*grid)
-    low, _, step = value_range(numeric)
+    low, step = numeric.grid.low, numeric.grid.step
     found: dict[Rows, Fraction] = {}
     for rows in tables(numeric.size, 4):
         counts = np.bincount(rows, minlength=numeric.size).tolist()
         found[rows] = exact_statistic(statistic, counts, low, step)
         assert found[rows] == exact(statistic, numeric, rows)
     moved = [abs(found[tuple(sorted(more))] - found[less]) for less, more in neighbours(numeric.size, 4)]
-    limit = sensitivity_of(statistic, attribute_of(statistic, of(statistic), schema_of(numeric)))
+    limit = sensitivity_of(statistic, grid_of(statistic, of(statistic), schema_of(numeric)))
     assert max(moved) == limit
 
 
 def test_the_sensitivities_are_those_of_the_reference() -> None:
     numeric = grid_from("-10", "1", 21)
     wanted = {"count": 1, "sum": 10, "mean": 10, "max": 20, "median": 20}
-    found = {name: sensitivity_of(name, None if name == "count" else numeric) for name in STATISTICS}
+    found = {name: sensitivity_of(name, None if name == "count" else numeric.grid) for name in STATISTICS}
     assert found == wanted
-    assert sensitivity_of("mean", grid_from("18", "1", 83)) == 41
-    assert sensitivity_of("sum", grid_from("18", "1", 83)) == 100
+    assert sensitivity_of("mean", grid_from("18", "1", 83).grid) == 41
+    assert sensitivity_of("sum", grid_from("18", "1", 83).grid) == 100
 
 
 def test_a_grid_of_one_point_has_a_sensitivity_too() -> None:
     single = Numeric("x", Decimal(3), Decimal("3.5"), Decimal(1), Decimal(3))
     assert single.size == 1
-    assert [sensitivity_of(name, single) for name in ("sum", "mean", "max", "median")] == [3, Fraction(1, 2), 1, 1]
+    assert [sensitivity_of(name, single.grid) for name in ("sum", "mean", "max", "median")] == [3, Fraction(1, 2), 1, 1]
     schema = schema_of(single)
     noise = LatticeNoise("1", "geometric", 0)
     assert (
@@ -245,12 +242,22 @@ def ladder(low: str, points: int, ratio: Fraction) -> FiniteMechanism:
     return FiniteMechanism(low, "1", tuple(str(int(low) + place) for place in range(points)), weights)
 
 
+def on_codes(query: Query, schema: Schema) -> ResolvedQuery:
+    """What the query means, whatever the names' side would say of its price: the door is asked on codes."""
+    resolver = Resolver(schema)
+    return ResolvedQuery(
+        resolver.cells(query.view, query.rules),
+        query.question.resolve(resolver, 1),
+        query.epsilon_units(1),
+        schema.fingerprint,
+    )
+
+
 def row_used(rows: Rows, numeric: Numeric, query: Query, monkeypatch: pytest.MonkeyPatch) -> tuple[int, ...]:
     """The weights that the door draws from."""
     used: list[tuple[int, ...]] = []
 
-    plan = resolve(query, schema_of(numeric))
-    assert isinstance(plan.question, ResolvedDesignedStatistic)
+    plan = on_codes(query, schema_of(numeric))
     drawn = designed_statistic.drawn_output
 
     def watched(entropy: Any, law: FiniteMechanism, exact_value: Fraction) -> int:
@@ -275,7 +282,7 @@ def worst_pair(numeric: Numeric, query: Query, rows: int, epsilon: Epsilon, monk
 
 
 def finite_queries(numeric: Numeric) -> dict[str, Query]:
-    low, _, step = value_range(numeric)
+    low, step = numeric.grid.low, numeric.grid.step
     grid = str(low), str(step), numeric.size
     found = {
         f"{name} by response": asked(DesignedStatistic(name, "x", response(*grid, "1"), None))
@@ -299,15 +306,15 @@ def test_the_law_of_a_told_statistic_keeps_epsilon_on_every_small_table(name: st
 
 def laws_under(schema: Schema, query: Query) -> Any:
     """What the door makes sure of before it charges."""
-    plan = resolve(query, schema)
-    return laws_of(plan.question, schema, plan.units)
+    plan = on_codes(query, schema)
+    return laws_of(plan.question, schema.domain, plan.units)
 
 
 def test_a_mean_with_the_sensitivity_of_many_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted mistake (u - l) / n, here with n = 4: right for tables of four rows and more, wrong for smaller ones."""
     numeric = grid_from("0", "1", 5)
     query = asked(DesignedStatistic("mean", "x", ladder("0", 5, Fraction(37, 100)), None))
-    with pytest.raises(dm.RequestError, match="does not keep epsilon 1"):
+    with pytest.raises(dm.RequestError, match="does not keep epsilon 1 where"):
         laws_under(schema_of(numeric), query)
     planted = designed_statistic.sensitivity_of
     monkeypatch.setattr(
@@ -352,7 +359,10 @@ def test_a_mechanism_that_keeps_a_millionth_more_is_refused_and_costs_nothing(ep
     more = str(Decimal(epsilon) + Decimal("0.000001"))
     right, wrong = (response("0", "1", 5, amount, 10**14) for amount in (epsilon, more))
     assert wrong.keeps(Epsilon.parse(more), Fraction(4))
-    refused(table, asked(DesignedStatistic("median", "x", wrong, None), Epsilon.parse(epsilon)), "does not keep epsilon")
+    query = asked(DesignedStatistic("median", "x", wrong, None), Epsilon.parse(epsilon))
+    refused(table, query, "does not keep epsilon")
+    with pytest.raises(dm.RequestError, match="This table does not keep epsilon"):  # nor would the door, asked on codes
+        laws_under(table.schema, query)
     table._executor.answer(asked(DesignedStatistic("median", "x", right, None), Epsilon.parse(epsilon)))
     assert table.remaining().units == 10**15 - Epsilon.parse(epsilon).units
 
@@ -362,7 +372,9 @@ def test_noise_for_a_smaller_sensitivity_than_the_schemas_is_refused() -> None:
     table = opened([1, 2])
     mechanism = ladder("0", 5, Fraction(37, 100))
     for name in ("mean", "max", "median", "sum"):
-        refused(table, asked(DesignedStatistic(name, "x", mechanism, None)), "one row can move the")
+        refused(table, asked(DesignedStatistic(name, "x", mechanism, None)), f"one row can move the {name}")
+        with pytest.raises(dm.RequestError, match="one row moves the answer"):
+            laws_under(table.schema, asked(DesignedStatistic(name, "x", mechanism, None)))
     table._executor.answer(asked(DesignedStatistic("count", None, mechanism, None)))
 
 
@@ -374,11 +386,8 @@ def test_a_zero_beside_a_positive_weight_is_refused() -> None:
 def test_staircases_need_an_inner_width_below_the_sensitivity() -> None:
     table = opened([1, 2])
     for inner in (4, 5, 2**61):
-        refused(table, asked(DesignedStatistic("sum", "x", LatticeNoise("1", "staircase", inner), None)), "below 4")
-    table._executor.answer(asked(DesignedStatistic("sum", "x", LatticeNoise("1", "staircase", 3), None)))
-    refused(table, asked(VectorSums(("x",), True, False, "l-infinity", (0, 4))), "below the lengths")
-    refused(table, asked(VectorSums(("x",), True, False, "l-infinity", (1, 0))), "below the lengths")
-    refused(table, asked(VectorSums(("x",), True, False, "l-infinity", (-1, 0))), "below the lengths")
+        noise = LatticeNoise("1", "staircase", inner)
+        refused(table, asked(DesignedStatistic("sum", "x", noise, None)), r"below its lengths: \(4,\)")
 
 
 def test_noise_that_would_not_fit_64_bits_is_refused_in_words() -> None:
@@ -414,8 +423,7 @@ def test_the_smallest_epsilon_is_answered_where_its_noise_fits() -> None:
 
 def test_answers_are_clipped_to_61_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     schema = schema_of(grid_from("0", "1", 5))
-    for mechanism in (designed_statistic, vector_sums):
-        monkeypatch.setattr(mechanism, "box_staircase", lambda entropy, lengths, inner, epsilon: ((2**70,) * len(lengths),))
+    monkeypatch.setattr(mechanism, "box_staircase", lambda entropy, lengths, inner, epsilon: ((2**70,) * len(lengths),))
     kernel = kernel_of({"x": [1], "c": ["a"]}, schema)
     told = resolve(asked(DesignedStatistic("sum", "x", LatticeNoise("1", "staircase", 0), None)), schema)
     vector = resolve(asked(VectorSums(("x",), True, False, "l-infinity", (0, 0))), schema)
@@ -570,9 +578,9 @@ def test_memory_and_duckdb_give_equal_exact_values(tmp_path: Path) -> None:
             found: list[Any] = []
             for name in STATISTICS:
                 told = DesignedStatistic(name, of(name), LatticeNoise("1/1000", "geometric", 0), None)
-                found.append(table._executor.answer(query_of(table._view, LEAF, told, 10**5)).answer.numbers)
+                found.append(table._executor.answer(query_of(table.schema, table._view, LEAF, told, 10**5)).answer.numbers)
             vector = VectorSums(("x", "y"), True, False, "l-infinity", (0, 0, 0))
-            found.append(table._executor.answer(query_of(table._view, LEAF, vector, 10**5)).answer.numbers)
+            found.append(table._executor.answer(query_of(table.schema, table._view, LEAF, vector, 10**5)).answer.numbers)
             answers.append(found)
     assert answers[0] == answers[1]
     inside = np.clip(rows["x"], -3, 7)[rows["c"] == "a"]
@@ -600,7 +608,7 @@ def vector_told(rows: Sequence[tuple[int, int]], question: VectorSums, monkeypat
     silent = Silent()
     columns = {"x": [row[0] for row in rows], "y": [row[1] for row in rows], "c": ["a"] * len(rows)}
     with monkeypatch.context() as patched:
-        patched.setattr(vector_sums, "box_staircase", nothing)
+        patched.setattr(mechanism, "box_staircase", nothing)
         kernel = kernel_of(columns, PAIR, noise=silent)
         (numbers,) = kernel._compute(resolve(asked(question), PAIR)).numbers
     return numbers, boxes, silent.scales

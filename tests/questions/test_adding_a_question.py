@@ -12,21 +12,29 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+
+import dpmine as dm
 
 HERE = Path(__file__).resolve().parent
 STEM = HERE / "many_rows"
 
 
+def run(*arguments: str) -> str:
+    """What another Python prints, which can import the question."""
+    paths = [str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
 @pytest.fixture(scope="module")
 def came() -> dict[str, Any]:
     """What came of the question, as many_rows/asked.py tells it."""
-    paths = [str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")]
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
-    command = [sys.executable, "-m", "many_rows.asked"]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(run("-m", "many_rows.asked"))
     return found
 
 
@@ -34,8 +42,8 @@ def test_three_files_and_an_audit_pair_are_all_that_it_has() -> None:
     assert {path.name for path in STEM.glob("*.py")} == {
         "__init__.py",
         "question.py",
+        "codes.py",
         "mechanism.py",
-        "reading.py",
         "pair.py",
         "asked.py",  # what this test runs
     }
@@ -44,7 +52,7 @@ def test_three_files_and_an_audit_pair_are_all_that_it_has() -> None:
 @pytest.mark.parametrize("over", ["local", "json"])
 def test_it_is_asked_and_read_by_what_it_declared(came: dict[str, Any], over: str) -> None:
     """With 1,000 rows the answers are wrong once in exp(450) times."""
-    assert came[over]["answer"] == [True, "at least 100 rows, give or take 6 (95 %)", "discrete Laplace noise of scale 2"]
+    assert came[over]["answer"] == [True, "at least 100 rows, give or take 6 (95 %)", "2"]
     assert came[over]["few"] is False
 
 
@@ -93,3 +101,46 @@ def test_the_quick_audit_finds_noise_of_half_the_scale(came: dict[str, Any]) -> 
     assert measured.startswith("epsilon is at least 1.")
     assert measured.endswith("claimed 1")
     assert misfit.startswith("outcomes do not follow the exact law")
+
+
+ASKED_OF_A_FILE = """
+import dpmine as dm
+from many_rows.question import ManyRows
+{more}
+with dm.open({path!r}, schema={schema!r}, cap=2) as data:
+    private = data.grant("alice", epsilon=1)
+    try:
+        print(private.ask(ManyRows(1), epsilon="0.5").seems, private.remaining())
+    except dm.DpmineError as error:
+        print(error, private.remaining())
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "patients.toml").write_text(dm.datasets.patients_schema().to_toml())
+    pd.DataFrame(dm.datasets.patients(100)).to_csv(tmp_path / "patients.csv", index=False)
+    return {"path": str(tmp_path / "patients.csv"), "schema": str(tmp_path / "patients.toml")}
+
+
+def test_a_question_whose_mechanism_nobody_imported_is_refused_before_it_is_charged(table: dict[str, str]) -> None:
+    said = run("-c", ASKED_OF_A_FILE.format(more="", **table))
+    assert "no mechanism was imported that answers ResolvedManyRows" in said
+    assert said.endswith(" 1\n")
+
+
+def test_a_question_whose_answer_nobody_could_read_is_refused_before_it_is_charged(table: dict[str, str]) -> None:
+    more = "import many_rows.mechanism; from dpmine.results import reading; del reading._READINGS[ManyRows]"
+    said = run("-c", ASKED_OF_A_FILE.format(more=more, **table))
+    assert said == "Nothing reads the answers to ManyRows. Import the module with its reading. 1\n"
+
+
+def test_a_statement_shows_it_where_it_is_not_known(table: dict[str, str]) -> None:
+    """The owner reads the ledger with the command line, which imports no package of an analyst's."""
+    assert run("-c", ASKED_OF_A_FILE.format(more="import many_rows.mechanism", **table)) == "True 0.5\n"
+    with dm.open(table["path"], schema=table["schema"]) as data:
+        (spending,) = data.statement().spendings
+    assert spending.what == "a question 'many-rows' of a package that is not loaded here"
+    assert str(spending.cost) == "0.5"
+    shown = run("-m", "dpmine.cli.main", "budget", "show", table["path"], "--schema", table["schema"])
+    assert "alice" in shown

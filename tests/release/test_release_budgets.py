@@ -27,11 +27,11 @@ from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.language.keys import Bins
 from dpmine.language.queries import Query
+from dpmine.language.splits import Specialise, Thresholds
 from dpmine.language.views import Split
 from dpmine.questions.choose_split import ChooseSplit
 from dpmine.questions.histogram import Histogram
 from dpmine.questions.sparse_histogram import SparseHistogram
-from dpmine.questions.splits import Specialise, Thresholds
 from dpmine.release import counting
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.diffgen import DiffGen

@@ -25,13 +25,13 @@ from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
+from dpmine.language.splits import Specialise
 from dpmine.models.cuts import Cut, NominalCut, NumericCut, combinations, evenly_cut, finest_cut, predictors, root_cut
 from dpmine.models.trees import labels_of
-from dpmine.noise.laws import of_counts
-from dpmine.noise.phantoms import threshold_for
+from dpmine.noise.spread import of_counts
+from dpmine.noise.thresholds import threshold_for
 from dpmine.questions.choose_split import ChooseSplit
 from dpmine.questions.sparse_histogram import SparseHistogram
-from dpmine.questions.splits import Specialise
 from dpmine.release import counting
 from dpmine.release.contingency import ContingencyTable
 from dpmine.release.counting import AUTO, at_least, groups_of

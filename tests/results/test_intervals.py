@@ -16,10 +16,11 @@ from dpmine.base.errors import RequestError
 from dpmine.datasets import patients, patients_schema
 from dpmine.engines.encoding import encode
 from dpmine.facts.sources import open_source
-from dpmine.noise.confidence import Interval
 from dpmine.noise.laplace import noise_deviation, noise_half_width
 from dpmine.noise.laws import DiscreteLaplace
-from dpmine.results.histogram import interval_of
+from dpmine.noise.spread import half_width
+from dpmine.questions.histogram import interval_of
+from dpmine.results.intervals import Interval
 
 FALSE_ALARM = 1e-6
 TABLE = encode(open_source(patients(20_000)), patients_schema())
@@ -86,7 +87,7 @@ def test_an_interval_holds_a_truth_of_zero_at_least_as_often_as_it_should() -> N
 
 def test_notes_tell_when_non_negativity_shifts_an_interval() -> None:
     law = DiscreteLaplace("10")
-    assert law.half_width(0.95) == 30
+    assert half_width(law, 0.95) == 30
     assert interval_of(100, law, 0.95) == Interval(70, 130, 0.95)
     assert interval_of(30, law, 0.95) == Interval(0, 60, 0.95)
     assert interval_of(29, law, 0.95) == Interval(0, 59, 0.95, "cut at 0, since no count is negative")

@@ -6,7 +6,7 @@ from support.executors import Opener, granted
 
 import dpmine as dm
 from dpmine.base.epsilon import Epsilon
-from dpmine.base.wire_values import from_text, to_text
+from dpmine.base.json_values import from_text, to_text
 from dpmine.datasets import patients, patients_schema
 from dpmine.engines.encoding import encode
 from dpmine.facts.sources import open_source

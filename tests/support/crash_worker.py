@@ -19,11 +19,11 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from support.ledgers import ImpatientLedger, hash_of, kernel_on, open_ledger
+from support.ledgers import ImpatientLedger, desk_on, hash_of, open_ledger
 
 from dpmine.base.errors import RequestInProgress
+from dpmine.codes.answers import Head
 from dpmine.kernel.ledger.accounts import Reservation, Stored
-from dpmine.language.answers import Head
 from dpmine.owner.witnesses import witness_of
 
 released = -1  # where the child writes what it lets out
@@ -57,7 +57,7 @@ def ask(task: dict[str, Any]) -> None:
     witness = witness_of(task["witness"])
     ledger = open_ledger(Path(task["ledger"]), cap=task["cap"], kind=kind, at_step=checkpoint, witness=witness)
     ledger.grant("ann", task["cap"])
-    kernel = kernel_on(ledger, checkpoint=checkpoint)
+    desk = desk_on(ledger, checkpoint=checkpoint)
     asked = [text.encode() for text in task["queries"]]
 
     failures = []
@@ -65,7 +65,7 @@ def ask(task: dict[str, Any]) -> None:
     def work(mine: list[bytes]) -> None:
         for query in mine:
             try:
-                reply = kernel.answer(query, analyst="ann")
+                reply = desk.answer(query, analyst="ann")
             except RequestInProgress:
                 continue  # it died twice before, or another thread is at it
             except Exception as error:

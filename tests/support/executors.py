@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Sequence
 
 from dpmine.base.epsilon import Epsilon
-from dpmine.base.wire import LONGEST_REQUEST, from_wire, to_wire
-from dpmine.base.wire_values import from_text, to_text
+from dpmine.base.json_values import from_text, to_text
+from dpmine.base.wire import from_wire, to_wire
+from dpmine.codes.answers import Quote, Reply
 from dpmine.facts.schema import Schema
-from dpmine.language.answers import Quote, Reply
-from dpmine.language.queries import Query
+from dpmine.language.queries import Query, received
 from dpmine.owner import DataSet
 from dpmine.questions.choose_split import ChooseSplit
 from dpmine.results.statements import PaidAnswer, Statement
@@ -30,9 +30,9 @@ def wire_to(executor: Executor) -> Send:
         if request["do"] == "schema":
             return executor.schema.to_toml()
         if request["do"] == "answer":
-            return to_text(executor.answer(from_wire(request["query"], Query, longest=LONGEST_REQUEST), key=request["key"]))
+            return to_text(executor.answer(received(request["query"]), key=request["key"]))
         if request["do"] == "preview":
-            return to_text(executor.preview(from_wire(request["query"], Query, longest=LONGEST_REQUEST)))
+            return to_text(executor.preview(received(request["query"])))
         if request["do"] == "remaining":
             return str(executor.remaining())
         if request["do"] == "answers":
@@ -140,8 +140,9 @@ class Replayer:
 
     def answer(self, query: Query, *, key: str | None = None) -> Reply:
         reply = self._replies[len(self.queries)]
+        if query not in self.queries:  # asked again it is free, as where the replies come from
+            self._left -= reply.cost.units
         self.queries.append(query)
-        self._left -= reply.cost.units
         return reply
 
     def preview(self, query: Query) -> Quote:

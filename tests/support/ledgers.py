@@ -15,7 +15,8 @@ import numpy as np
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.wire import to_wire
-from dpmine.base.wire_values import to_text
+from dpmine.codes.aggregates import Engine
+from dpmine.codes.answers import Reply
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory import MemoryEngine
 from dpmine.facts.kinds.nominal import Nominal
@@ -25,12 +26,11 @@ from dpmine.kernel.door import Kernel
 from dpmine.kernel.ledger.accounts import Request, Reservation, Stored
 from dpmine.kernel.ledger.book import Ledger
 from dpmine.kernel.ledger.odometer import Charge, Charged
-from dpmine.language.aggregates import Engine
-from dpmine.language.answers import Reply
 from dpmine.language.keys import AttributeKey, Bins
 from dpmine.language.predicates import Compare
 from dpmine.language.queries import Query
 from dpmine.language.views import LEAF, Cell, Rules, Split, View, Where
+from dpmine.owner.desk import Desk
 from dpmine.owner.ledgers import book_at
 from dpmine.questions.histogram import Histogram
 
@@ -81,7 +81,7 @@ def open_ledger(
     return book_at(path, kind=kind, dataset=SCHEMA.name, cap=cap, **options)
 
 
-def kernel_on(
+def desk_on(
     ledger: Ledger,
     *,
     version: str = "1",
@@ -89,9 +89,9 @@ def kernel_on(
     schema: Schema = SCHEMA,
     engine: Engine | None = None,
     **options: Any,
-) -> Kernel:
+) -> Desk:
     engine = engine or MemoryEngine(small_table(schema), bytes.fromhex(ledger.fact("split_key")))
-    return Kernel(schema, engine, ledger, version=version, encoding=encoding, **options)
+    return Desk(Kernel(schema.domain, engine, ledger, version=version, encoding=encoding, **options), schema)
 
 
 def charge_on(units: int, *path: tuple[str, str]) -> Charge:
@@ -115,7 +115,7 @@ def request(
     plan = plan or f"count at {units}"
     charge = (charge or charge_on(units)).times(rows_per_unit)
     question = to_wire(count_query(units)).decode()
-    return Request(analyst, key or plan, plan, root, question, charge, rows_per_unit)
+    return Request(analyst, key or plan, plan, root, question, charge)
 
 
 def cell_request(units: int, cell: int, *, analyst: str = "ann", plan: str | None = None) -> Request:
@@ -156,8 +156,8 @@ def random_query(draw: random.Random, units: int) -> Query:
 
 
 def hash_of(reply: Reply) -> str:
-    """The hash of the bytes that a reply was read from: answers have one canonical text."""
-    return hashlib.sha256(to_text(reply.answer).encode()).hexdigest()
+    """The hash of the bytes that a reply was read from: answers have one text."""
+    return hashlib.sha256(to_wire(reply.answer)).hexdigest()
 
 
 def python(*arguments: str, **options: Any) -> subprocess.Popen[str]:

@@ -11,8 +11,8 @@ from support.attributes import numeric
 from support.mined_tables import Table
 from support.opening import silent
 
+from dpmine.codes.answers import Reply
 from dpmine.facts.schema import Schema
-from dpmine.language.answers import Reply
 from dpmine.language.queries import Query
 from dpmine.mining.clustering.estimator import ClusterEstimator
 

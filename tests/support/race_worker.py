@@ -11,15 +11,15 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from support.ledgers import PatientLedger, hash_of, kernel_on, open_ledger
+from support.ledgers import PatientLedger, desk_on, hash_of, open_ledger
 
 from dpmine.base.errors import BudgetError
 from dpmine.base.wire import from_wire, to_wire
-from dpmine.kernel.door import Kernel
 from dpmine.language.queries import Query
+from dpmine.owner.desk import Desk
 
 
-def ask_all(kernel: Kernel, asked: list[tuple[str, Query]], threads: int) -> list[dict[str, Any]]:
+def ask_all(desk: Desk, asked: list[tuple[str, Query]], threads: int) -> list[dict[str, Any]]:
     """Ask everything from several threads that start together; one report for each query."""
     barrier = threading.Barrier(threads)
     reports: list[dict[str, Any]] = []
@@ -27,7 +27,7 @@ def ask_all(kernel: Kernel, asked: list[tuple[str, Query]], threads: int) -> lis
     def work(mine: list[tuple[str, Query]]) -> None:
         barrier.wait()
         for analyst, query in mine:
-            reports.append(_ask(kernel, analyst, query))
+            reports.append(_ask(desk, analyst, query))
 
     workers = [threading.Thread(target=work, args=(asked[start::threads],)) for start in range(threads)]
     for worker in workers:
@@ -37,9 +37,9 @@ def ask_all(kernel: Kernel, asked: list[tuple[str, Query]], threads: int) -> lis
     return reports
 
 
-def _ask(kernel: Kernel, analyst: str, query: Query) -> dict[str, Any]:
+def _ask(desk: Desk, analyst: str, query: Query) -> dict[str, Any]:
     try:
-        reply = kernel.answer(to_wire(query), analyst=analyst)
+        reply = desk.answer(to_wire(query), analyst=analyst)
     except BudgetError:
         return {"refused": True}
     except Exception as error:
@@ -49,13 +49,13 @@ def _ask(kernel: Kernel, analyst: str, query: Query) -> dict[str, Any]:
 
 def main(path: str, threads: str) -> None:
     ledger = open_ledger(Path(path), kind=PatientLedger)
-    kernel = kernel_on(ledger)
+    desk = desk_on(ledger)
     asked = []
     print("ready", flush=True)
     for line in iter(sys.stdin.readline, "go\n"):
         form = json.loads(line)
         asked.append((form["analyst"], from_wire(form["query"], Query)))
-    print(json.dumps(ask_all(kernel, asked, int(threads))), flush=True)
+    print(json.dumps(ask_all(desk, asked, int(threads))), flush=True)
     ledger.close()
 
 

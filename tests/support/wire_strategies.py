@@ -7,43 +7,36 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from dpmine.base.epsilon import LARGEST, UNITS, Epsilon
+from dpmine.codes.answers import Answer, Head, Quote, Reply
+from dpmine.codes.choices import CALIBRATIONS, MECHANISMS
+from dpmine.codes.choose_split import SPLIT_SCORES
+from dpmine.codes.designed_statistic import STATISTICS
+from dpmine.codes.private_tree import DEEPEST_PRIVATE_TREE
+from dpmine.codes.rows import LARGEST_DISTANCE, LARGEST_POSITION, LARGEST_SCORE, MOST_DIMENSIONS, MOST_TREES
+from dpmine.codes.splits import MOST_BONUS
+from dpmine.codes.vector_sums import BALLS
 from dpmine.design.finite_mechanisms import LOSSES
 from dpmine.design.priors import MECHANISMS as DESIGNS
 from dpmine.design.priors import Prior
-from dpmine.language.answers import Answer, Head, Quote, Reply
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part, Test
-from dpmine.language.model_keys import (
-    LARGEST_DISTANCE,
-    LARGEST_POSITION,
-    LARGEST_SCORE,
-    MOST_DIMENSIONS,
-    MOST_TREES,
-    Nearest,
-    NearestBands,
-    Predicted,
-    ScoreBands,
-    ScoreLeaf,
-    ScoreSplit,
-    ScoreTree,
-)
+from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.language.predicates import COMPARISONS, And, Compare, Contains, IsIn, Not, Or, Predicate
 from dpmine.language.queries import Query, Question
+from dpmine.language.splits import Multiway, Splits, Stay, Subsets, Thresholds
 from dpmine.language.views import LEAF, Cell, Rules, Split, Step, View, Where
 from dpmine.models.trees import Node, Trees
 from dpmine.noise.finite_tables import FiniteTable, LatticeNoise
 from dpmine.noise.laws import BoxStaircase, ChoiceLoss, DiscreteLaplace, FiniteLaw, Law, NoisyComparisons
-from dpmine.questions.choices import CALIBRATIONS, MECHANISMS
 from dpmine.questions.choose_label import ChooseLabel
 from dpmine.questions.choose_model import ChooseModel
-from dpmine.questions.choose_split import SPLIT_SCORES, ChooseSplit
-from dpmine.questions.designed_statistic import STATISTICS, DesignedStatistic
+from dpmine.questions.choose_split import ChooseSplit
+from dpmine.questions.designed_statistic import DesignedStatistic
 from dpmine.questions.histogram import Histogram
 from dpmine.questions.moments import Moments
 from dpmine.questions.offset_sums import OffsetSums
-from dpmine.questions.private_tree import DEEPEST_PRIVATE_TREE, CutRule, PrivateTree
+from dpmine.questions.private_tree import CutRule, PrivateTree
 from dpmine.questions.quantile import Quantile
-from dpmine.questions.splits import MOST_BONUS, Multiway, Splits, Stay, Subsets, Thresholds
-from dpmine.questions.vector_sums import BALLS, VectorSums
+from dpmine.questions.vector_sums import VectorSums
 from dpmine.results.preview import Preview
 from dpmine.results.statements import Allotment, Spending, Statement
 

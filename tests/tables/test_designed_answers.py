@@ -16,24 +16,24 @@ from support.refusals import assert_one_sentence
 import dpmine as dm
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import BudgetError, DpmineError, RequestError
+from dpmine.codes.answers import Quote
+from dpmine.codes.designed_statistic import sensitivity_of
+from dpmine.codes.vector_sums import lengths_of
 from dpmine.design import balls, statistic_noise
 from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.facts.facts import Unit
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
-from dpmine.language.answers import Quote
 from dpmine.noise.finite_tables import FiniteTable, LatticeNoise
 from dpmine.noise.laws import FiniteLaw
-from dpmine.questions.designed_statistic import DesignedStatistic, sensitivity_of
-from dpmine.questions.vector_sums import VectorSums, lengths_of, value_grids
-from dpmine.results.designed_statistic import DesignedAnswer
+from dpmine.questions.designed_statistic import DesignedAnswer, DesignedStatistic
+from dpmine.questions.histogram import NoisyCount
+from dpmine.questions.quantile import ChosenQuantile
+from dpmine.questions.vector_sums import NoisyVectorSums, VectorSums, value_grids
 from dpmine.results.estimates import Estimate
-from dpmine.results.histogram import NoisyCount
 from dpmine.results.preview import Preview
-from dpmine.results.quantile import ChosenQuantile
 from dpmine.results.receipts import Receipt
-from dpmine.results.vector_sums import NoisyVectorSums
 from dpmine.tables import asking
 
 HUGE = 1000
@@ -299,6 +299,16 @@ def test_on_a_lattice_the_interval_is_by_the_noise_alone(private: dm.PrivateTabl
         assert "noise alone" in found.note
 
 
+def test_the_interval_of_a_mean_on_a_lattice_holds_what_rounding_adds(opened: Opener) -> None:
+    """A mean lies between lattice points even where every value lies on one: 0.25 is told as 0 or 1."""
+    private = opened({**ROWS, "yes": [1, 0, 0, 0] * 25 + [0]}, SCHEMA, epsilon=HUGE)
+    question = DesignedStatistic("mean", "yes", LatticeNoise("1", "staircase", 0), None)
+    for number in range(20):
+        found = private.ask(question, epsilon=40 + number / 100).interval(0.95)
+        assert found.low <= 25 / 101 <= found.high
+        assert found.high - found.low <= 1
+
+
 def test_an_answer_that_contradicts_its_prior_still_prints() -> None:
     mechanism = FiniteMechanism("0", "1", ("0", "1"), ((3, 0), (0, 3)))
     receipt = Receipt(Epsilon.parse(1), Epsilon.parse(1), 1, "")
@@ -369,7 +379,7 @@ def test_designed_mechanisms_keep_epsilon_for_the_schemas_sensitivity(statistic:
         for epsilon in ("0.01", "1", "4"):
             made = statistic_noise.design(SCHEMA, statistic, "weight", epsilon=Epsilon.parse(epsilon), mechanism=mechanism)
             assert isinstance(made.noise, FiniteMechanism)
-            assert made.noise.keeps(Epsilon.parse(epsilon), sensitivity_of(statistic, attribute))
+            assert made.noise.keeps(Epsilon.parse(epsilon), sensitivity_of(statistic, attribute.grid))
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

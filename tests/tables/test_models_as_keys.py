@@ -17,15 +17,16 @@ from support.refusals import assert_one_sentence
 import dpmine as dm
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import ExpressionError, RequestError
-from dpmine.base.wire_values import canonical, from_text, to_text
+from dpmine.base.json_values import from_text, to_text
+from dpmine.base.wire import to_wire
+from dpmine.codes.rows import LARGEST_SCORE, MOST_TREES
+from dpmine.codes.splits import MOST_BONUS
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part, Test
 from dpmine.language.model_keys import (
     DEEPEST_TREE,
-    LARGEST_SCORE,
     MOST_BANDS,
     MOST_CLASSES,
     MOST_NODES,
-    MOST_TREES,
     Predicted,
     ScoreBands,
     ScoreLeaf,
@@ -34,12 +35,11 @@ from dpmine.language.model_keys import (
 )
 from dpmine.language.parsing import parse_predicate
 from dpmine.language.queries import Query, resolve
+from dpmine.language.splits import Stay
 from dpmine.language.views import LEAF, Split, View
-from dpmine.questions.choose_model import MOST_MODELS, ChooseModel
+from dpmine.questions.choose_model import MOST_MODELS, ChooseModel, ChosenModel
+from dpmine.questions.choose_split import ChosenSplit, Stayed
 from dpmine.questions.histogram import Histogram
-from dpmine.questions.splits import MOST_BONUS, Stay
-from dpmine.results.choose_model import ChosenModel
-from dpmine.results.choose_split import ChosenSplit, Stayed
 
 HUGE = 10_000
 LABELS = SCHEMA.class_labels
@@ -350,7 +350,7 @@ def test_statements_and_dry_runs_speak_of_models(clear: dm.PrivateTable) -> None
 
 def test_models_that_mean_the_same_resolve_alike() -> None:
     def plan(key: Key) -> bytes:
-        return canonical(resolve(query(key), SCHEMA))
+        return to_wire(resolve(query(key), SCHEMA))
 
     def by_age(cut: str, names: tuple[str, ...] = LABELS) -> Key:
         return Predicted((ScoreSplit(Bins("age", (cut,)), (right_about(1), right_about(0))),), names)

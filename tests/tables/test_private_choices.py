@@ -22,10 +22,11 @@ from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
+from dpmine.language.candidates import candidate, number_of_candidates
 from dpmine.language.keys import AttributeKey, Bins, Groups, Key, Part, Test
-from dpmine.questions.splits import Multiway, Splits
-from dpmine.results.choose_label import ChosenLabel
-from dpmine.results.choose_split import ChosenSplit
+from dpmine.language.splits import Multiway, Splits
+from dpmine.questions.choose_label import ChosenLabel
+from dpmine.questions.choose_split import ChosenSplit
 from dpmine.tables.asking import splits_of
 
 TREE = TaxonomyNode(
@@ -82,7 +83,7 @@ def score_of(score: str, key: Key, rows: list[dict[str, Any]]) -> float:
 
 def candidates_of(families: Iterable[Any]) -> list[Key]:
     found: list[Splits] = [splits_of(family, SCHEMA) for family in families]
-    return [family.candidate(SCHEMA, index) for family in found for index in range(family.size(SCHEMA))]
+    return [candidate(family, SCHEMA, index) for family in found for index in range(number_of_candidates(family, SCHEMA))]
 
 
 def assert_best(chosen: object, families: Iterable[Any], score: str, rows: list[dict[str, Any]]) -> None:

@@ -23,9 +23,12 @@ import dpmine as dm
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import BudgetError, DpmineError, ExpressionError, RequestError
 from dpmine.datasets import patients_schema
+from dpmine.language.candidates import number_of_candidates
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part
+from dpmine.language.queries import Question
+from dpmine.language.splits import Multiway
 from dpmine.language.views import LEAF, Split
-from dpmine.questions.splits import Multiway
+from dpmine.results import receipts
 from dpmine.results.preview import Preview
 
 HUGE = 1000  # an epsilon at which noise is 0 but for a chance of 2 e^-1000
@@ -332,6 +335,15 @@ def test_the_expected_loss_of_choices_follows_the_range_of_their_scores(private:
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 E = {"epsilon": "0.1"}
+
+
+def deep(predicate: dm.Predicate) -> dm.Predicate:
+    """The same, and a thousand times the contrary."""
+    for _ in range(1_000):
+        predicate = ~predicate
+    return predicate
+
+
 WARD, AGE = dm.col("ward"), dm.col("age")
 REFUSED: dict[str, Callable[[dm.PrivateTable], Any]] = {
     "unknown column in where": lambda t: t.where("income > 3").count(**E),
@@ -394,6 +406,21 @@ REFUSED: dict[str, Callable[[dm.PrivateTable], Any]] = {
     "too many different epsilons": lambda t: t.cells(Part("s", (1,) * 1001)).count(
         epsilon=[Epsilon(units) for units in range(1, 1002)]
     ),
+    "no column": lambda t: t.sum(None, **E),
+    "a list of columns where one is asked": lambda t: t.mean(["age"], **E),
+    "a key where a column is asked": lambda t: t.median(AGE.bins(40), **E),
+    "a designed mean of no column": lambda t: t.mean(3, design="geometric", **E),
+    "one column where several are asked": lambda t: t.sums(AGE, **E),
+    "a name where a question is asked": lambda t: t.ask("count", **E),
+    "a question that nobody can read": lambda t: t.ask(Question(), **E),
+    "a column as the key of a split": lambda t: t.cells(Split("ward", (LEAF,) * 6)),  # type: ignore[arg-type]
+    "a test as the key of a split": lambda t: t.cells(Split(AGE >= 40, (LEAF, LEAF))),
+    "a list of children": lambda t: t.cells(Split(AttributeKey("cough"), [LEAF, LEAF])),  # type: ignore[arg-type]
+    "a child that is no rule": lambda t: t.cells(Split(AttributeKey("cough"), (LEAF, None))),  # type: ignore[arg-type]
+    "a subset that is one text": lambda t: dm.Subsets("ward", ("north",)),  # type: ignore[arg-type]
+    "a mean of every cell": lambda t: t.cells("ward").mean("age", **E),
+    "a predicate that is nested too deeply": lambda t: t.where(deep(dm.col("cough") == "True")).count(**E),
+    "a key that is nested too deeply": lambda t: t.histogram(deep(dm.col("cough") == "True"), **E),
     "an empty request key": lambda t: t.count(request_key="", **E),
     "a long request key": lambda t: t.count(request_key="x" * 201, **E),
 }
@@ -468,6 +495,46 @@ def test_a_table_encoded_under_another_schema_is_refused() -> None:
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_column_may_be_named_as_in_predicates(private: dm.PrivateTable) -> None:
+    """`mean(dm.col("age"))` is the same question as `mean("age")`."""
+    for ask in (private.mean, private.sum, private.variance, private.median, private.min, private.max):
+        assert ask(AGE, **E) == ask("age", **E)
+    assert private.sums([AGE], **E) == private.sums(["age"], **E)
+    assert private.preview.mean(AGE, **E) == private.preview.mean("age", **E)
+    assert private.mean(AGE, design="geometric", **E).value == private.mean("age", design="geometric", **E).value
+
+
+def test_what_only_a_table_knows_is_missing_from_its_cells(private: dm.PrivateTable) -> None:
+    assert not hasattr(private.cells("ward"), "mean")
+
+
+def test_every_result_carries_the_law_of_its_answer(clear: dm.PrivateTable) -> None:
+    found = [
+        clear.count(epsilon=1),
+        clear.histogram("ward", epsilon=1),
+        clear.median("age", epsilon=1),
+        clear.choose("ward", epsilon=1),
+        clear.choose(["age"], score="gini", epsilon=1),
+        clear.mean("age", epsilon=1, design="geometric"),
+    ]
+    laws = [paid.reply.answer.laws for paid in clear._executor.answers()]
+    assert [((each.law,),) for each in found] == laws
+
+
+def test_the_laws_of_an_answer_are_looked_through_once_and_not_for_every_cell(
+    private: dm.PrivateTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or reading an answer about many cells takes the square of their number."""
+    looked = []
+    by_price = receipts.laws_by_price
+    monkeypatch.setattr(receipts, "laws_by_price", lambda priced: looked.append(1) or by_price(priced))
+    found = private.cells(Part("s", (1,) * 500)).count(epsilon=[0, *["0.1", "0.2"] * 249, "0.3"])
+    assert len(looked) == 1
+    assert found[0] is None
+    scales = [each.law.scale for each in found if each is not None]
+    assert scales == [*["10", "5"] * 249, "10/3"]
 
 
 def test_a_count_knows_its_noise_and_its_receipt(private: dm.PrivateTable) -> None:
@@ -553,8 +620,8 @@ def test_answers_hold_noisy_numbers_and_public_facts_only() -> None:
     assert fields == {
         "NoisyCount": {"value", "law", "receipt"},
         "NoisyHistogram": {"titles", "labels", "counts", "law", "receipt"},
-        "ChosenLabel": {"label", "index", "receipt"},
-        "ChosenSplit": {"key", "family", "labels", "receipt"},
+        "ChosenLabel": {"label", "index", "law", "receipt"},
+        "ChosenSplit": {"key", "family", "labels", "law", "receipt"},
     }
 
 
@@ -573,7 +640,7 @@ def test_keys_of_every_kind_can_be_named(clear: dm.PrivateTable) -> None:
     histogram = clear.histogram(*keys, epsilon=HUGE)
     assert histogram.titles == ("cough", "age", "ward", "split s")
     assert int(histogram.counts.sum()) == len(ROWS)
-    assert Multiway(keys[0]).size(SCHEMA) == 1
+    assert number_of_candidates(Multiway(keys[0]), SCHEMA) == 1
 
 
 # -- predicates that the bounds make empty -----------------------------------------------------------------------------

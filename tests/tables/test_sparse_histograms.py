@@ -99,7 +99,8 @@ def test_a_million_billion_combinations_are_as_quick_as_few(wide: dm.PrivateTabl
 def test_it_prints_as_one_line(private: dm.PrivateTable) -> None:
     found = private.sparse_histogram("ward", "age", epsilon="0.5", at_least=3)
     assert str(found) == (
-        f"{len(found)} of 666 combinations of ward, age with a noisy count of at least 3, each +- 6 (95 %), epsilon 0.5"
+        f"{len(found)} of 666 combinations of ward, age with a noisy count of at least 3, epsilon 0.5; of all counts, shown "
+        "or not, 95 % are within 6, but those shown were picked for being large"
     )
     assert found.standard_deviation == pytest.approx(math.sqrt(2 * math.exp(-0.5)) / (1 - math.exp(-0.5)))
     assert all(count >= 3 for _, count in found.items())
@@ -133,8 +134,9 @@ def test_a_dry_run_says_how_much_noise_will_show(private: dm.PrivateTable) -> No
     preview = private.preview.sparse_histogram("ward", "age", epsilon="0.1")
     assert isinstance(preview, Preview)
     assert str(preview) == (
-        "This query costs epsilon 0.1; epsilon 1 remains. Each count shown will be off by 14.1 (standard deviation); about "
-        "316 combinations without any row will be shown, and counts below 1 left out."
+        "This query costs epsilon 0.1; epsilon 1 remains. Every count, shown or not, gets noise of 14.1 (standard "
+        "deviation), and those shown are picked for being large; about 316 combinations without any row will be shown, and "
+        "counts below 1 left out."
     )
     assert str(private.remaining()) == "1"
     higher = private.preview.sparse_histogram("ward", "age", epsilon="0.1", at_least=30)

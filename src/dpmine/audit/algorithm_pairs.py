@@ -4,8 +4,6 @@ Sixty rows are of class no. The new row is of class yes and lies where only some
 whether it was held apart, and how many rows of class yes the model says there are where the new row falls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal

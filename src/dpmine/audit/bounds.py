@@ -6,8 +6,6 @@ chosen on some of the runs, and its two probabilities are bounded on the others 
 chosen for its luck is not judged by the same luck. Only one event in one direction is judged: nothing else to correct for.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass

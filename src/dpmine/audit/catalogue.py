@@ -1,7 +1,5 @@
 """All audit pairs, by their names."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from dpmine.audit.algorithm_pairs import algorithm_pairs

@@ -4,8 +4,6 @@ With two equal candidates a correct exponential mechanism shows half of its epsi
 seen. Here one candidate that is seldom chosen gains on all others by the score's whole range: that shows all of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
@@ -22,13 +20,14 @@ from dpmine.audit.laws import (
 from dpmine.audit.pairs import AuditPair, Outcome, Row, answers, copied_schema
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
+from dpmine.language.candidates import number_of_candidates
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups
 from dpmine.language.model_keys import Predicted, ScoreLeaf, ScoreSplit
+from dpmine.language.splits import Divide, Multiway, Specialise, Splits, Stay, Subsets, Thresholds
 from dpmine.questions.choose_label import ChooseLabel
 from dpmine.questions.choose_model import ChooseModel
 from dpmine.questions.choose_split import ChooseSplit
 from dpmine.questions.quantile import Quantile
-from dpmine.questions.splits import Divide, Multiway, Specialise, Splits, Stay, Subsets, Thresholds
 from dpmine.tables.private_table import PrivateTable
 
 EXPONENTIAL, FLIP = "exponential", "permute-and-flip"
@@ -184,7 +183,7 @@ def _split(score: str, mechanism: str) -> AuditPair:
     sizes = [1, *(len(family.subsets) for family in slices), 30, 33, 1, 1]
     groups: list[Outcome] = [min(number, 1) for number, count in enumerate(sizes) for _ in range(count)]
     schema = copied_schema(250, letters, size, flag, ILL, class_attribute="ill", rows_at_most=CROWD)
-    assert [family.size(schema) for family in families] == sizes
+    assert [number_of_candidates(family, schema) for family in families] == sizes
     masses = [2**32 // count for count in sizes for _ in range(count)]
     crowd = {"letter": LABELS[-1], "size": 20, "flag": "x", "ill": "no"}
     new = {"letter": LABELS[0], "size": 20, "flag": "x", "ill": "yes"}
@@ -205,7 +204,7 @@ def _split(score: str, mechanism: str) -> AuditPair:
             SPLITS,
             SCORES[score],
             MECHANISM[mechanism],
-            *(f"dpmine.questions.splits.{name}" for name in ("Subsets", "Thresholds", "Multiway", "Stay")),
+            *(f"dpmine.language.splits.{name}" for name in ("Subsets", "Thresholds", "Multiway", "Stay")),
         ),
         f"One row of another class joins {CROWD} of one class under {len(groups) - 1} candidates, and one holds it apart.",
         "1",
@@ -237,7 +236,7 @@ def _split_points(score: str, calibration: str) -> AuditPair:
     crowd = [{"size": 1, "ill": "no"}] * CROWD
     return AuditPair(
         f"split-points-by-{score}-{calibration}",
-        (SPLITS, SCORES[score], "dpmine.questions.splits.Thresholds", MECHANISM[EXPONENTIAL]),
+        (SPLITS, SCORES[score], "dpmine.language.splits.Thresholds", MECHANISM[EXPONENTIAL]),
         f"One more row of class yes at 0: only the lowest of {grid - 1} split points holds it apart from the crowd.",
         "1",
         copied_schema(
@@ -281,7 +280,7 @@ def _families_by_permute_and_flip() -> AuditPair:
 
     return AuditPair(
         "families-by-permute-and-flip",
-        (SPLITS, MECHANISM[FLIP], SCORES["max"], "dpmine.questions.splits.Multiway", "dpmine.questions.splits.Subsets"),
+        (SPLITS, MECHANISM[FLIP], SCORES["max"], "dpmine.language.splits.Multiway", "dpmine.language.splits.Subsets"),
         "Two splits tie far above 119 others, and the new row makes the one with the smaller family share better by one.",
         "1",
         copied_schema(250, letters, flag, ILL, class_attribute="ill"),
@@ -321,8 +320,8 @@ def _specialisations(score: str, mechanism: str) -> AuditPair:
             SPLITS,
             GAINS[score],
             MECHANISM[mechanism],
-            "dpmine.questions.splits.Specialise",
-            *(["dpmine.questions.splits.Divide"] if isinstance(by_size, Divide) else []),
+            "dpmine.language.splits.Specialise",
+            *(["dpmine.language.splits.Divide"] if isinstance(by_size, Divide) else []),
         ),
         f"The row is about the rows of two candidates: it raises one gain and lowers all others ({others}).",
         "1",

@@ -1,7 +1,5 @@
 """Audit pairs of statistics through designed noise, and of several sums at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """What there is to audit, found in the package itself: whoever adds a mechanism or an algorithm adds its audit pair."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil
@@ -18,9 +16,9 @@ from dpmine.kernel.mechanisms.mechanism import Mechanism
 from dpmine.kernel.scores import Score
 from dpmine.language.keys import Key
 from dpmine.language.queries import Question
+from dpmine.language.splits import Splits
 from dpmine.language.views import Step
 from dpmine.mining.estimators import Estimator
-from dpmine.questions.splits import Splits
 
 CLAIM = re.compile(r"^\s*Claim\s+\S", re.MULTILINE)
 

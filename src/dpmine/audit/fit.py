@@ -5,8 +5,6 @@ for 0 <= t < 1 (Agrawal 2020, Finite-sample concentration of the multinomial in 
 P(n D >= x) <= exp(-x) (e x / (k - 1))^(k - 1). The chi-square approximation is sharper, and wrong at rates of 1e-8.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

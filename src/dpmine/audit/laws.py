@@ -1,7 +1,5 @@
 """The exact laws of noise and choices, written down again from the papers: nothing here calls the kernel."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

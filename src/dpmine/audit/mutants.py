@@ -3,8 +3,6 @@
 Every bug here has been made somewhere: in a paper, in a public library, or in the list of mistakes that this project keeps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -17,15 +15,20 @@ from numpy.typing import NDArray
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
+from dpmine.codes.designed_statistic import sensitivity_of
+from dpmine.codes.domain import Domain, Grid
+from dpmine.codes.histogram import ResolvedHistogram
+from dpmine.codes.moments import ResolvedMoments
+from dpmine.codes.offset_sums import ResolvedOffsetSums
+from dpmine.codes.queries import ResolvedQuery
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory import offsets, opening, rows
-from dpmine.facts.facts import Facts
-from dpmine.facts.kinds.numeric import Numeric
 from dpmine.kernel import door
 from dpmine.kernel.ledger.odometer import Charge, charge_of
 from dpmine.kernel.mechanisms import (
     designed_statistic,
     histogram,
+    mechanism,
     moments,
     offset_sums,
     private_tree,
@@ -36,15 +39,10 @@ from dpmine.kernel.samplers import laplace, sparse, staircase
 from dpmine.kernel.samplers.choice import _coins
 from dpmine.kernel.samplers.laplace import ExactNoise, Integers
 from dpmine.kernel.scores import GainScore, GiniScore, InfoGainPerRow, RankScore, Score
-from dpmine.language.queries import ResolvedQuery
 from dpmine.mining.trees.growing import Growth
 from dpmine.noise.finite_tables import FiniteTable
 from dpmine.noise.laws import DiscreteLaplace
 from dpmine.noise.laws import laplace as calibrated
-from dpmine.questions.designed_statistic import sensitivity_of
-from dpmine.questions.histogram import ResolvedHistogram
-from dpmine.questions.moments import ResolvedMoments
-from dpmine.questions.offset_sums import ResolvedOffsetSums
 
 no_bug = nullcontext
 
@@ -133,7 +131,7 @@ def _last_field_without_noise() -> AbstractContextManager[None]:
         noisy[..., -1] = exact_counts[..., -1]
         return noisy
 
-    return planted_in((histogram, moments), "add_noise", mostly)
+    return planted_in((histogram, mechanism), "add_noise", mostly)
 
 
 # -- sensitivities -----------------------------------------------------------------------------------------------------
@@ -147,15 +145,16 @@ def _sensitivity_off_by_one() -> AbstractContextManager[None]:
 
 
 def _one_row_a_person_too_few() -> AbstractContextManager[None]:
-    return patched(Facts, "rows_per_unit", property(lambda self: max(self.unit.at_most - 1, 1)))
+    times = Charge.times
+    return patched(Charge, "times", lambda self, rows: times(self, max(rows - 1, 1)))
 
 
 def _missing_clamp() -> AbstractContextManager[None]:
     """The noise of a sum is for values clamped to the lower half of the grid, and nothing clamps them there."""
     grid_of = moments._grid
 
-    def lower_half(question: ResolvedMoments, facts: Facts) -> SimpleNamespace:
-        grid = grid_of(question, facts)
+    def lower_half(question: ResolvedMoments, domain: Domain) -> SimpleNamespace:
+        grid = grid_of(question, domain)
         middle = max(abs(grid.first), abs(grid.first + grid.step * (grid.size // 2)), 1)
         return SimpleNamespace(first=grid.first, step=grid.step, largest=middle)
 
@@ -233,11 +232,11 @@ def _threshold_before_noise() -> AbstractContextManager[None]:
 def _noise_of_clusters_by(radius: Callable[[ResolvedOffsetSums], int]) -> AbstractContextManager[None]:
     """Sums of offsets noised for another radius than their cluster's."""
 
-    def wrong(self: Any, question: ResolvedOffsetSums, facts: Facts, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
+    def wrong(self: Any, question: ResolvedOffsetSums, domain: Domain, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
         numbers = len(question.radii) * len(question.nearest.attributes)
         return (calibrated(radius(question), epsilon),) * numbers
 
-    return patched(offset_sums.NoisyOffsets, "laws", wrong)
+    return patched(offset_sums.ClippedOffsets, "laws", wrong)
 
 
 def _domain_of_one_coordinate() -> AbstractContextManager[None]:
@@ -273,8 +272,8 @@ def _no_floor() -> AbstractContextManager[None]:
 def _mean_of_many_rows() -> AbstractContextManager[None]:
     """The sensitivity (u - l) / n of a mean, as if the number of rows were known: here for n = 8."""
 
-    def of_many(statistic: str, attribute: Numeric | None) -> Fraction:
-        return sensitivity_of(statistic, attribute) / (4 if statistic == "mean" else 1)
+    def of_many(statistic: str, grid: Grid | None) -> Fraction:
+        return sensitivity_of(statistic, grid) / (4 if statistic == "mean" else 1)
 
     return patched(designed_statistic, "sensitivity_of", of_many)
 
@@ -284,7 +283,7 @@ def _staircase_of_half_the_length() -> AbstractContextManager[None]:
         shorter = tuple((length + 1) // 2 for length in lengths)
         return staircase.box_staircase(entropy, shorter, (0,) * len(shorter), epsilon=epsilon)
 
-    return planted_in((designed_statistic, vector_sums), "box_staircase", half)
+    return patched(mechanism, "box_staircase", half)
 
 
 def _halves_away_from_zero() -> AbstractContextManager[None]:

@@ -1,7 +1,5 @@
 """Audit pairs of noisy numbers: counts, histograms, sums; and of what narrows a table before it is counted."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -19,6 +17,7 @@ from dpmine.audit.laws import (
 )
 from dpmine.audit.pairs import COPY, ROUNDS, AuditPair, Outcome, answers, copied_schema
 from dpmine.base.epsilon import shares
+from dpmine.codes.value_grids import ValueGrid
 from dpmine.facts.facts import Unit
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
@@ -31,7 +30,6 @@ from dpmine.questions.moments import Moments
 from dpmine.questions.offset_sums import OffsetSums
 from dpmine.questions.private_tree import CutRule, PrivateTree
 from dpmine.questions.sparse_histogram import SparseHistogram
-from dpmine.questions.value_grids import ValueGrid
 from dpmine.tables.private_table import PrivateTable
 
 COPIES = 1_000
@@ -93,7 +91,7 @@ def _count(
 
     return AuditPair(
         name,
-        (HISTOGRAM, CELL, ATTRIBUTE, NOISE if noise == "exact" else "dpmine.kernel.samplers.opendp.OpenDPNoise"),
+        (HISTOGRAM, CELL, ATTRIBUTE, NOISE if noise == "exact" else "dpmine.owner.opendp_noise.OpenDPNoise"),
         f"A count moves by its whole sensitivity with every row: {group}.",
         epsilon,
         copied_schema(COPIES, LETTERS),
@@ -396,7 +394,7 @@ def _models_as_keys() -> AuditPair:
 def _moments(name: str, powers: tuple[int, ...], *, centred: bool, value: int) -> AuditPair:
     """A row at the bound, or far outside it: either way the sums move by all that clamping allows."""
     size = Numeric("size", Decimal(-50), Decimal(100), Decimal(1), Decimal(0))
-    grid = ValueGrid.of(size, centred=centred)
+    grid = ValueGrid.of(size.grid, centred=centred)
     middle = int(grid.centre)
     exact = [(-middle) ** power for power in powers]  # of one row whose value is 0
     moves = [(100 - middle) ** power for power in powers]

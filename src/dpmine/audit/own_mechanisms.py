@@ -5,8 +5,6 @@ print(result)
 assert result.passed
 """
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections import Counter

@@ -4,8 +4,6 @@ For speed a small table is repeated, once for each label of an attribute "copy",
 each cell is a run of its own, since rows of other copies do not reach it and noise is drawn for every cell anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -116,5 +114,5 @@ def answers(private: PrivateTable, question: Question, epsilon: Amounts, rules: 
     if isinstance(rules, str):
         key = key_of(rules)
         rules = Split(key, (LEAF,) * len(key.labels(private.schema)))
-    reply = private._executor.answer(query_of(private._view, rules, question, epsilon))
+    reply = private._executor.answer(query_of(private.schema, private._view, rules, question, epsilon))
     return [numbers for numbers in reply.answer.numbers if numbers is not None]

@@ -1,7 +1,5 @@
 """The picture of an audit: for every pair what is claimed and what was measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 Rounds of other code are set aside, never mixed in: the fingerprint is a hash of the package's own source.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -4,8 +4,6 @@ All tests of one audit share its false-alarm rate evenly (Bonferroni): each pair
 law is known two tests of fit. A mutant is judged by the same tests at the same rate, and must fail one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Decimal texts: exact, of sane size, and one text for each number."""
 
-from __future__ import annotations
-
 from decimal import Decimal, InvalidOperation
 
 from dpmine.base.errors import ExpressionError, SchemaError

@@ -17,8 +17,6 @@
 A message says what was asked, what is allowed and what to do next. It never holds a value computed from rows.
 """
 
-from __future__ import annotations
-
 
 class DpmineError(Exception):
     """Base of every error that dpmine raises on purpose."""

@@ -1,7 +1,5 @@
 """exp(-x) between whole numbers, as closely as wanted: what exact coins and exact comparisons with exp(-epsilon) rest on."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 

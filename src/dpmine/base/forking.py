@@ -6,8 +6,6 @@ write-ahead log into which the child still writes, and charges are lost. So ledg
 connect anew when they next need one, and caches hold their lock across it.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import weakref
@@ -30,11 +28,6 @@ _left: list[Leaves] = []
 def leave_before_forks(holder: Leaves) -> None:
     with _one_at_a_time:
         _open.add(holder)
-
-
-def forget_at_forks(holder: Leaves) -> None:
-    with _one_at_a_time:
-        _open.discard(holder)
 
 
 def _before() -> None:

@@ -1,7 +1,5 @@
 """Finished pieces of long work on disk, one line of JSON each: a run can be stopped at any moment and go on later."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Progress on long work: a bar on the terminal that appears only where somebody is looking and has waited a second."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sized

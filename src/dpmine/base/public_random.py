@@ -3,8 +3,6 @@
 Nothing here protects anything. Noise that protects comes from the kernel's entropy alone, which has no seed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 PublicGenerator = np.random.Generator

@@ -1,4 +1,4 @@
-"""How queries travel: as flat JSON text, from which the door reads every query anew.
+"""How queries and answers travel and are kept: as flat JSON text, from which the door reads every query anew.
 
 The text is a list of rows. Each row is one value: its tag and its fields, in which other values stand as the numbers of
 earlier rows. The last row is what the text says.
@@ -6,26 +6,24 @@ earlier rows. The last row is what the text says.
     [["leaf"], ["attribute", "ward"], ["split", 1, [0, 0, 0]], ...]
 
 Equal values are written once and nothing is nested, so the rule tree of a query may be deep and have many thousands of
-leaves, and neither end needs a deep stack to read it. What is small or written for people (answers, models, statements)
-stays plain JSON: `dpmine.base.wire_values`.
+leaves, and neither end needs a deep stack to read it. A value has one text, so the text is also what names it.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
+import json
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import DpmineError, RequestError
-from dpmine.base.wire_values import class_of, declared_classes, fields_of, json_of, tag_of, to_text
+from dpmine.base.wire_values import class_of, declared_classes, fields_of, json_of, tag_of
 
 T = TypeVar("T")
 
-LONGEST_REQUEST = 4 * 1024 * 1024  # characters that an executor across a network reads from somebody it does not trust
 DEEPEST = 200  # values inside one another: a rule tree of 100 levels by keys that test predicates of 50
 MOST_PARTS = 2**23  # texts, numbers and values where every row is written out as often as it is named
 MOST_CHECKED = 2**24  # of these in all rows whose values are looked through when they are made
@@ -41,48 +39,39 @@ def to_wire(item: Any) -> bytes:
     waiting: list[Any] = [item]
     while waiting:
         here = waiting[-1]
-        inner = {id(part): part for part in _values_in(here) if id(part) not in number_of}
-        if inner:
-            waiting += reversed(inner.values())
+        kind: Any = type(here)
+        missing: dict[int, Any] = {}  # values in it that have no row yet, in order
+        fields = [f'"{tag_of(kind)}"', *[_field(getattr(here, name), number_of, missing) for name in fields_of(kind)]]
+        if missing:
+            waiting += reversed(missing.values())
             continue
         waiting.pop()
-        kind: Any = type(here)
-        fields = [_field(getattr(here, name), number_of) for name in fields_of(kind)]
-        row = "[" + ",".join([f'"{tag_of(kind)}"', *fields]) + "]"
-        number_of[id(here)] = rows.setdefault(row, len(rows))
+        number_of[id(here)] = rows.setdefault("[" + ",".join(fields) + "]", len(rows))
     return ("[" + ",".join(rows) + "]").encode("ascii")
 
 
-def _values_in(item: Any) -> Iterator[Any]:
-    """The values that stand in a value's fields, in order."""
-    kind: Any = type(item)
-    tag_of(kind)
-    for name in fields_of(kind):
-        yield from _values_of_field(getattr(item, name))
-
-
-def _values_of_field(field: Any) -> Iterator[Any]:
-    if type(field) is tuple:
-        if not set(map(type, field)) <= _SCALARS:
-            for part in field:
-                yield from _values_of_field(part)
-    elif not _is_scalar(field):
-        yield field
-
-
-_SCALARS = {int, str, bool, types.NoneType, Epsilon}
-
-
-def _is_scalar(field: object) -> bool:
-    return type(field) in _SCALARS or isinstance(field, str)  # numpy's texts, say
-
-
-def _field(field: Any, number_of: dict[int, int]) -> str:
-    if type(field) is tuple:
+def _field(field: Any, number_of: dict[int, int], missing: dict[int, Any]) -> str:
+    kind = type(field)
+    if kind is tuple:
         if set(map(type, field)) <= {int}:
             return repr(list(field)).replace(" ", "")
-        return "[" + ",".join([_field(part, number_of) for part in field]) + "]"
-    return to_text(field) if _is_scalar(field) else str(number_of[id(field)])
+        return "[" + ",".join([_field(part, number_of, missing) for part in field]) + "]"
+    if kind is int:
+        return repr(field)
+    if kind is bool or field is None:
+        return {True: "true", False: "false", None: "null"}[field]
+    if kind is Epsilon or isinstance(field, str):  # numpy's texts are texts, too
+        return json.encoder.encode_basestring_ascii(str(field))
+    if id(field) not in number_of:
+        tag_of(kind)
+        missing[id(field)] = field
+        return ""
+    return str(number_of[id(field)])
+
+
+def value_hash(item: Any) -> str:
+    """A name for a value that two different values do not share: no shorter, since analysts choose the values."""
+    return hashlib.blake2b(to_wire(item), digest_size=32).hexdigest()
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -96,19 +85,14 @@ class _Read(NamedTuple):
     parts: int
 
 
-def from_wire(text: str | bytes, kind: type[T], *, longest: int | None = None) -> T:
-    """Read a value of the given class. Nothing but declared values comes out, whatever the text holds.
-
-    `longest` is the limit of whoever reads from somebody that they do not trust.
-    """
-    if longest is not None and len(text) > longest:
-        raise RequestError(f"The request is longer than {longest} characters.")
+def from_wire(text: str | bytes, kind: type[T]) -> T:
+    """Read a value of the given class. Nothing but declared values comes out, whatever the text holds."""
     rows = json_of(text)
     if not isinstance(rows, list) or not rows:
         raise RequestError("A request is a list of rows, each a value: [[tag, field, ...], ...].")
     known: list[_Read] = []
     outermost: Any = kind
-    classes = _classes_within(outermost)
+    classes = classes_within(outermost)
     checked = 0
     try:
         for row in rows:
@@ -125,6 +109,13 @@ def from_wire(text: str | bytes, kind: type[T], *, longest: int | None = None) -
     if not isinstance(item, kind):
         raise RequestError(f"The last row must be a {kind.__name__}.")
     return item
+
+
+def _exactly(kind: type[T], field: Any, otherwise: str) -> T:
+    """A field of just this type: True is no whole number here."""
+    if type(field) is not kind:
+        raise RequestError(f"{otherwise}. Got {type(field).__name__} instead.")
+    return field
 
 
 class _Row:
@@ -156,27 +147,20 @@ class _Row:
         return _Read(cls(**fields), height, self._parts)
 
     def number(self, field: Any, where: str) -> int:
-        if type(field) is not int:
-            raise RequestError(f"{where} must be an integer. Got {type(field).__name__} instead.")
         self._parts += 1
-        return field
+        return _exactly(int, field, f"{where} must be an integer")
 
     def text(self, field: Any, where: str) -> str:
-        if type(field) is not str:
-            raise RequestError(f"{where} must be text. Got {type(field).__name__} instead.")
-        self._parts += 1 + len(field) // LETTERS_OF_A_PART
-        return field
+        text = _exactly(str, field, f"{where} must be text")
+        self._parts += 1 + len(text) // LETTERS_OF_A_PART
+        return text
 
     def truth(self, field: Any, where: str) -> bool:
-        if type(field) is not bool:
-            raise RequestError(f"{where} must be true or false. Got {type(field).__name__} instead.")
-        return field
+        return _exactly(bool, field, f"{where} must be true or false")
 
     def epsilon(self, field: Any, where: str) -> Epsilon:
-        if type(field) is not str:
-            raise RequestError(f'{where} must be decimal text such as "0.1".')
         self._parts += 1
-        return Epsilon.parse_or_zero(field, name=where)
+        return Epsilon.parse_or_zero(_exactly(str, field, f'{where} must be decimal text such as "0.1"'), name=where)
 
     def numbers(self, field: Any, where: str) -> tuple[int, ...]:
         if not isinstance(field, list) or not set(map(type, field)) <= {int}:
@@ -201,13 +185,13 @@ _PLAIN: dict[Any, Reader] = {int: _Row.number, str: _Row.text, bool: _Row.truth,
 
 
 @functools.cache
-def _classes_within(kind: type) -> frozenset[type]:
+def classes_within(kind: type) -> frozenset[type]:
     """The value classes that a value of that class may hold, itself included: nothing else is ever made."""
     found: set[type] = set()
     waiting: list[Any] = [kind]
     while waiting:
         hint = waiting.pop()
-        if not isinstance(hint, type) or hint in _SCALARS:
+        if not isinstance(hint, type) or hint in (int, str, bool, types.NoneType, Epsilon):
             waiting += typing.get_args(hint)
         elif hint not in found:
             found.add(hint)
@@ -226,9 +210,11 @@ def _reader(hint: Any) -> Reader:
     if hint in _PLAIN:
         return _PLAIN[hint]
     if typing.get_origin(hint) is tuple:
-        part, rest = typing.get_args(hint)
-        assert rest is Ellipsis, "value classes declare tuples of one kind and any length"
-        return _Row.numbers if part is int else _list_reader(_reader(part))
+        part, *rest = typing.get_args(hint)
+        if rest == [Ellipsis]:
+            return _Row.numbers if part is int else _list_reader(_reader(part))
+        assert rest == [part] * len(rest), "value classes declare tuples of one kind"
+        return _list_reader(_reader(part), 1 + len(rest))
     options = typing.get_args(hint) or (hint,)
     others = tuple(option for option in options if option is not types.NoneType)
     if len(others) < len(options):
@@ -237,10 +223,10 @@ def _reader(hint: Any) -> Reader:
     return _value_reader(others)
 
 
-def _list_reader(read: Reader) -> Reader:
+def _list_reader(read: Reader, length: int | None = None) -> Reader:
     def read_list(row: _Row, field: Any, where: str) -> tuple[Any, ...]:
-        if not isinstance(field, list):
-            raise RequestError(f"{where} must be a list.")
+        if not isinstance(field, list) or length not in (None, len(field)):
+            raise RequestError(f"{where} must be a list{'' if length is None else f' of {length}'}.")
         row._parts += 1
         return tuple([read(row, part, where) for part in field])
 

@@ -1,7 +1,5 @@
 """Long work in worker processes: one way for experiments and audits alike."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait

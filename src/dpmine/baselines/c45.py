@@ -4,8 +4,6 @@ Left out of Quinlan's program: grouping of values, fractional rows for missing v
 raising of subtrees.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -21,10 +21,11 @@ from dpmine.facts.kinds.kind import Single
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
+from dpmine.language.candidates import one_versus_rest, split_key
 from dpmine.language.keys import Key
 from dpmine.language.model_keys import DEEPEST_TREE
+from dpmine.language.splits import Thresholds
 from dpmine.models.trees import Node, Trees, columns_of, encode_rows, labels_of, leaf, lookup
-from dpmine.questions.splits import Thresholds, one_versus_rest
 
 Counts = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -160,7 +161,7 @@ class NodeCounts:
 
 def threshold_key(layout: Layout, number: int, cut: int) -> Key:
     """The key that sends codes below `cut` to the left; the same as the private choice of a threshold gives."""
-    return Thresholds(layout.attributes[number].name).candidate(layout.schema, cut - 1)
+    return split_key(Thresholds(layout.attributes[number].name), layout.schema, cut - 1)
 
 
 # -- growth ------------------------------------------------------------------------------------------------------------
@@ -470,7 +471,7 @@ class _TwoWay(Chooser):
         attribute = self.layout.attributes[number]
         if attribute.ordered:
             return threshold_key(self.layout, number, within + 1)
-        return one_versus_rest(self.layout.schema, attribute.name).candidate(self.layout.schema, within)
+        return split_key(one_versus_rest(self.layout.schema, attribute.name), self.layout.schema, within)
 
 
 def _left_sides(schema: Schema, attribute: Single) -> list[list[tuple[int, int]]]:

@@ -1,7 +1,5 @@
 """NOT PRIVATE: Quinlan's ID3 (Machine Learning 1, 1986) on true rows, the reference for SuLQ-ID3 and DiffP-ID3."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -26,8 +26,8 @@ from dpmine.baselines.greedy import (
     largest_class,
     minus_entropy,
 )
+from dpmine.codes.domain import MOST_ROWS
 from dpmine.facts.encoding import Codes, smallest_type
-from dpmine.facts.facts import MOST_ROWS
 from dpmine.facts.kinds.kind import Single
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric

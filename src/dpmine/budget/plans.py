@@ -9,7 +9,7 @@ from fractions import Fraction
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import EpsilonError
 from dpmine.budget.rows import per_unit
-from dpmine.noise.laws import of_counts
+from dpmine.noise.spread import deviation, of_counts
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ class BudgetPlan:
             | ({"expect": step.expect} if step.expect else {})
             for step in self.steps
         ]
-        return {"algorithm": self.algorithm, "budget": str(self.budget), "cost": str(self.cost), "steps": steps}
+        persons = {"rows_per_unit": self.rows_per_unit} if self.rows_per_unit > 1 else {}  # steps are priced for a row
+        return {"algorithm": self.algorithm, "budget": str(self.budget), "cost": str(self.cost), **persons, "steps": steps}
 
 
 def _steps_of(item: object) -> Iterator[PlanStep]:
@@ -114,4 +115,4 @@ def part_of(budget: Epsilon, share: Fraction | int) -> Epsilon:
 
 def off_by(epsilon: Epsilon) -> str:
     """What to expect of a count; nothing for an epsilon of 0, which the plan refuses."""
-    return f"each off by {of_counts(epsilon).deviation():,.3g} rows" if epsilon.units else ""
+    return f"each off by {deviation(of_counts(epsilon)):,.3g} rows" if epsilon.units else ""

@@ -4,8 +4,6 @@ A query at some epsilon costs a person with several rows that much for each of t
 among their rows, rounded down to whole units so that nothing overspends; and what a row pays is multiplied.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from dpmine.base.epsilon import Epsilon

@@ -1,7 +1,5 @@
 """`dpmine budget`: the owner's ledger."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +8,7 @@ import typer
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import DataError, RequestError
-from dpmine.base.wire_values import to_json
+from dpmine.base.json_values import to_json
 from dpmine.budget.renewal import Renewal
 from dpmine.cli.shared import (
     AsJson,

@@ -1,7 +1,5 @@
 """`dpmine demo`: an owner and a miner meet at the door, on generated patients."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from pathlib import Path

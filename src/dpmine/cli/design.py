@@ -1,7 +1,5 @@
 """`dpmine design`: mechanisms for one bounded answer side by side, from public facts alone."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
@@ -14,8 +12,8 @@ import typer
 import dpmine
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
+from dpmine.base.json_values import to_text
 from dpmine.base.progress import Progress
-from dpmine.base.wire_values import to_text
 from dpmine.cli.shared import AsJson, err, escaped, one_sentence_errors, out, print_json, refuse_taken
 from dpmine.design.candidates import Candidate
 from dpmine.design.finite_mechanisms import FiniteMechanism

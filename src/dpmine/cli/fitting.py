@@ -1,7 +1,5 @@
 """What all `dpmine mine` and `dpmine plan` commands do: refuse what can be refused, then fit, save and tell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass

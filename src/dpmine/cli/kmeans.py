@@ -1,7 +1,5 @@
 """`dpmine mine kmeans` and `dpmine plan kmeans`: private clusters from the command line."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any

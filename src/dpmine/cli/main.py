@@ -1,7 +1,5 @@
 """The `dpmine` command."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`dpmine mine` and `plan`: private trees and forests from the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """`dpmine show` and `dpmine predict`: saved models of every kind."""
 
-from __future__ import annotations
-
 import csv
 import inspect
 from collections.abc import Callable

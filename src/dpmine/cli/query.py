@@ -1,7 +1,5 @@
 """`dpmine query`: private questions through the door."""
 
-from __future__ import annotations
-
 import csv
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dpmine.base.errors import RequestError
-from dpmine.base.wire_values import to_json
+from dpmine.base.json_values import to_json
 from dpmine.cli.shared import (
     Analyst,
     AsJson,
@@ -29,6 +27,7 @@ from dpmine.cli.shared import (
 )
 from dpmine.design.priors import prior
 from dpmine.language.parsing import parse_key
+from dpmine.noise.spread import half_width
 
 app = typer.Typer(help="Ask private questions; each one is charged.", no_args_is_help=True)
 Condition = Annotated[
@@ -193,7 +192,7 @@ def _print_histogram(answer: Any) -> None:
         bar = "█" * round(30 * max(counted, 0) / largest)
         table.add_row(*map(escaped, labels), str(counted), f"[cyan]{bar}[/]")
     out.print(table)
-    out.print(f"Each count is within {answer.law.half_width(0.95)} of the truth in 95 % of the cases.")
+    out.print(f"Each count is within {half_width(answer.law, 0.95)} of the truth in 95 % of the cases.")
 
 
 def _write_csv(answer: Any, path: Path) -> None:

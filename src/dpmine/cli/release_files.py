@@ -1,7 +1,5 @@
 """The files that a release is written to: refused before anything is spent if they cannot be, then written whole."""
 
-from __future__ import annotations
-
 import csv
 import os
 import tempfile

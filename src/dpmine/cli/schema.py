@@ -1,7 +1,5 @@
 """`dpmine schema`: draft, check and show the public facts. Draft and check look at the data, so they are for the owner."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """What all commands share: one error sentence with its exit code, options, and output as text or JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 import warnings

@@ -4,8 +4,6 @@ The numeric ranges are those that Fung, Wang and Yu (TKDE 19(5), 2007) published
 no row for them; a test compares them with the data. The taxonomy trees are read from the data folder when wanted.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from decimal import ROUND_DOWN, Decimal

@@ -1,7 +1,5 @@
 """Larger tables out of small ones, for scale tests: rows drawn with replacement, or varied as in the DiffGen paper."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import overload

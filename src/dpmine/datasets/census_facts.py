@@ -6,8 +6,6 @@ range published for the same question in Adult. The documentation lists '?' nowh
 values. Its class '- 50000' is written '-50000' here, as in the file.
 """
 
-from __future__ import annotations
-
 from dpmine.datasets.adult_facts import Range, listed, nominal, numeric
 from dpmine.facts.schema import Schema
 

@@ -1,7 +1,5 @@
 """The folder of public data sets that the environment variable DPMINE_DATA names: none of its files is in the repository."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

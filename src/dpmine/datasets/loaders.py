@@ -3,8 +3,6 @@
 Adult also comes from OpenML through scikit-learn. Tables are dicts of columns, ready for `dm.open` or a data frame.
 """
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import zlib

@@ -5,8 +5,6 @@ slide's own decision tree (by blood pressure, then temperature or cough) most of
 earlier diagnoses added.
 """
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np

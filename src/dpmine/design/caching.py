@@ -3,8 +3,6 @@
 A file is believed only as far as it can be checked: it has to decode, fit the setting, and pass the exact check.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -14,7 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from dpmine.base.errors import DpmineError
-from dpmine.base.wire_values import canonical_json, from_text, to_text
+from dpmine.base.json_values import from_text, to_text
+from dpmine.base.wire_values import canonical_json
 from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.design.setting import Setting
 from dpmine.noise.finite_tables import FiniteTable, exact_text

@@ -1,7 +1,5 @@
 """Mechanisms for one question side by side, and which of them to take. Public facts decide, so the choice is free."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress

@@ -7,8 +7,6 @@ levels form runs. A run that leads from one level to the next but one has to be 
 where levels turn back may have any length. So the cheapest ray is found from left to right, one entry at a time.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

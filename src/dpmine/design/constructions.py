@@ -1,7 +1,5 @@
 """Mechanisms that can be written down: geometric, staircase, the rounding heuristic, randomised response."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
+from dpmine.base.exponentials import exp_bounds
 from dpmine.base.public_random import public_generator
-from dpmine.noise.finite_tables import FiniteTable, Floats, Whole, at_most_ratio, exact_text
+from dpmine.noise.finite_tables import FiniteTable, Floats, Whole, exact_text, window_maxima
 
 MOST_MULTISETS = 100_000  # times inputs, of several answers taken together
 MOST_RUNS = 1_000_000
@@ -50,6 +51,15 @@ class FiniteMechanism(FiniteTable):
         """The same numbers, as read from a question or a file."""
         return table if isinstance(table, cls) else cls(table.low, table.step, table.outputs, table.weights)
 
+    def __eq__(self, other: object) -> bool:
+        """The same numbers are the same mechanism, whatever else its class can tell of it."""
+        if not isinstance(other, FiniteTable):
+            return NotImplemented
+        numbers = (self.low, self.step, self.outputs, self.weights)
+        return numbers == (other.low, other.step, other.outputs, other.weights)
+
+    __hash__ = FiniteTable.__hash__
+
     @cached_property
     def inputs(self) -> tuple[Fraction, ...]:
         low, step = Fraction(self.low), Fraction(self.step)
@@ -66,6 +76,11 @@ class FiniteMechanism(FiniteTable):
     def matrix(self) -> Floats:
         """Probabilities as doubles; every row adds up to 1, up to rounding."""
         return np.array(self.weights, dtype=np.int64) / float(self.total)
+
+    def epsilon(self, sensitivity: Fraction) -> float:
+        """The largest log ratio, for what is shown; infinite where a weight of 0 meets a positive one."""
+        weights = np.array(self.weights, dtype=np.int64)
+        return _largest_log_ratio(weights, window_maxima(weights, self.steps(sensitivity)))
 
     # -- losses ----------------------------------------------------------------------------------------------------------
 
@@ -172,6 +187,22 @@ class FiniteMechanism(FiniteTable):
         return float(np.mean(np.abs(self._most_likely(counts) - truths)) * float(Fraction(self.step)))
 
 
+def at_most_ratio(more: int, less: int, epsilon: Epsilon) -> bool:
+    """Whether more <= exp(epsilon) * less, exactly, for whole numbers from 0."""
+    if more <= less:
+        return True
+    if less == 0 or epsilon.units <= 0:
+        return False
+    bits = 64 + more.bit_length()
+    while True:
+        low, high = exp_bounds(epsilon.fraction, bits)
+        if more * high <= less << bits:
+            return True
+        if more * low > less << bits:
+            return False
+        bits *= 2
+
+
 @dataclass(frozen=True)
 class Repeated:
     """Several independent answers of one mechanism. Multisets hold numbers of outputs; weights are over total^k."""
@@ -227,3 +258,10 @@ def _orders(multiset: tuple[int, ...]) -> int:
 
 def _rows(weights: Whole) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(row) for row in weights.tolist())
+
+
+def _largest_log_ratio(weights: Whole, largest: Whole) -> float:
+    if bool(np.any((weights == 0) & (largest > 0))):
+        return math.inf
+    positive = weights > 0
+    return float(np.max(np.log(largest[positive]) - np.log(weights[positive]), initial=0.0))

@@ -4,8 +4,6 @@ Where a range has more points than a mechanism's table can hold, noise is added 
 values, and what is known beforehand comes in afterwards: post-processing of a private answer.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

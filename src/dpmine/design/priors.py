@@ -1,7 +1,5 @@
 """What is publicly known of an answer beforehand: a prior, a loss, and perhaps closer bounds."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -49,7 +47,7 @@ class Prior:
         if self.loss not in LOSSES:
             raise RequestError(f"The loss must be one of {', '.join(LOSSES)}. Got {self.loss!r} instead.")
         if self.by not in MECHANISMS:
-            raise RequestError(f"The mechanism must be one of {', '.join(MECHANISMS)}. Got {self.by!r} instead.")
+            raise RequestError(f"The design must be one of {', '.join(MECHANISMS)}. Got {self.by!r} instead.")
 
     def probabilities(self, grid: Sequence[Fraction]) -> Floats:
         """The prior on these points: its density there, normalised."""

@@ -5,8 +5,6 @@ whole weights, and a little uniform weight is mixed in, just enough that every r
 same in every row, so it only brings rows nearer to one another.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The public facts of one question: the grid of its answers, by how much one row moves them, and epsilon."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

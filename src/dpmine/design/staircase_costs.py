@@ -4,8 +4,6 @@ Noise on the lattice has levels |z| <= inner, |z| <= inner + steps, ..., each ex
 before; `steps` is the sensitivity. Sums are closed forms, so nothing is simulated and no tail is cut off.
 """
 
-from __future__ import annotations
-
 import math
 
 from dpmine.base.epsilon import Epsilon

@@ -3,8 +3,6 @@
 Everything here is decided by public facts: the schema, epsilon, and the prior that the user states.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +13,9 @@ from numpy.typing import NDArray
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
+from dpmine.codes.designed_statistic import sensitivity_of
+from dpmine.codes.domain import MOST_ROWS, Grid
+from dpmine.codes.value_grids import ValueGrid
 from dpmine.design.candidates import LAPLACE, LOSES, PRIOR_ALONE, REMAP, beside_the_prior, pick
 from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.design.lattice_remap import KnownRange, known_range
@@ -22,20 +23,12 @@ from dpmine.design.linear_programs import MOST_PROGRAM_POINTS
 from dpmine.design.priors import MECHANISMS, Named, Prior, prior
 from dpmine.design.setting import Setting
 from dpmine.design.staircase_costs import best_inner, geometric_loss, staircase_loss
-from dpmine.facts.facts import MOST_ROWS
-from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.facts import Facts
 from dpmine.facts.schema import Schema
 from dpmine.noise.finite_tables import FiniteTable, LatticeNoise, exact_text
-from dpmine.questions.designed_statistic import (
-    BOUNDED,
-    DesignedStatistic,
-    attribute_of,
-    sensitivity_of,
-    value_range,
-)
-from dpmine.questions.value_grids import ValueGrid
 
 FEWEST_POINTS = 21  # of the grid of a mean, which lies between the grid points of its attribute
+BOUNDED = ("mean", "max", "median")
 UNBOUNDED = ("auto", "geometric", "staircase")
 
 
@@ -70,34 +63,39 @@ class Design:
 # -- one statistic -----------------------------------------------------------------------------------------------------
 
 
+def grid_of(statistic: str, name: str | None, schema: Facts) -> Grid | None:
+    """The values that a statistic is about; a count is about none."""
+    return None if name is None else schema.numeric(name, f"it has no {statistic}").grid
+
+
 def design(schema: Schema, statistic: str, column: str | None, *, epsilon: Epsilon, mechanism: Named) -> Design:
     """The noise for a statistic: schema, epsilon and what the user states decide, and nothing else."""
-    attribute = attribute_of(statistic, column, schema)
+    grid = grid_of(statistic, column, schema)
     if isinstance(mechanism, FiniteMechanism):
-        return _users_own(statistic, attribute, mechanism)
-    return _designed(statistic, attribute, epsilon, _stated(mechanism))
+        return _users_own(statistic, grid, mechanism)
+    return _designed(statistic, grid, epsilon, _stated(mechanism))
 
 
 @lru_cache(maxsize=64)  # comparing candidates takes longer than an answer, and the same is asked of many views
-def _designed(statistic: str, attribute: Numeric | None, epsilon: Epsilon, stated: Prior) -> Design:
+def _designed(statistic: str, grid: Grid | None, epsilon: Epsilon, stated: Prior) -> Design:
     if statistic in BOUNDED:
-        return _on_a_grid(statistic, attribute, epsilon, stated)
+        return _on_a_grid(statistic, grid, epsilon, stated)
     if stated.low is None and stated.high is None:
-        return _unbounded(statistic, attribute, epsilon, stated)
-    _, _, step = _grid(statistic, attribute, stated)
-    if stated.step is not None or step == _own_step(attribute) or stated.by not in UNBOUNDED:
-        return _on_a_grid(statistic, attribute, epsilon, stated)
+        return _unbounded(statistic, grid, epsilon, stated)
+    _, _, step = _grid(statistic, grid, stated)
+    if stated.step is not None or step == _own_step(grid) or stated.by not in UNBOUNDED:
+        return _on_a_grid(statistic, grid, epsilon, stated)
     # More values than a table of rows and columns can hold: noise on the lattice of all of them, and the prior afterwards.
     assert stated.low is not None
     assert stated.high is not None
-    fine = _unbounded(statistic, attribute, epsilon, stated, within=(Fraction(stated.low), Fraction(stated.high)))
+    fine = _unbounded(statistic, grid, epsilon, stated, within=(Fraction(stated.low), Fraction(stated.high)))
     if stated.by != "auto":
         return fine
-    coarse = _on_a_grid(statistic, attribute, epsilon, stated)
+    coarse = _on_a_grid(statistic, grid, epsilon, stated)
     return fine if fine.expected_loss <= coarse.expected_loss else coarse
 
 
-def _users_own(statistic: str, attribute: Numeric | None, mechanism: FiniteMechanism) -> Design:
+def _users_own(statistic: str, grid: Grid | None, mechanism: FiniteMechanism) -> Design:
     """A table that the user brings; the door refuses it unless it keeps epsilon."""
     flat = prior("flat")
     chances = flat.probabilities(mechanism.inputs)
@@ -106,7 +104,7 @@ def _users_own(statistic: str, attribute: Numeric | None, mechanism: FiniteMecha
         name="a mechanism of your own",
         why="It was given as a table; what is expected of it is under a flat prior.",
         stated=flat,
-        steps=mechanism.steps(sensitivity_of(statistic, attribute)),
+        steps=mechanism.steps(sensitivity_of(statistic, grid)),
         expected_loss=mechanism.expected_loss(chances, flat.loss),
         prior_loss=None,
         probabilities=chances,
@@ -114,30 +112,29 @@ def _users_own(statistic: str, attribute: Numeric | None, mechanism: FiniteMecha
     )
 
 
-def as_asked(question: DesignedStatistic, schema: Schema, epsilon: Epsilon) -> Design:
+def as_asked(statistic: str, grid: Grid | None, noise: FiniteTable | LatticeNoise, epsilon: Epsilon) -> Design:
     """The noise of a question that stands there already, under a flat prior."""
-    attribute = attribute_of(question.statistic, question.attribute, schema)
-    if isinstance(question.noise, FiniteTable):
-        return _users_own(question.statistic, attribute, FiniteMechanism.of(question.noise))
-    noise, flat, step = question.noise, prior("flat"), Fraction(question.noise.step)
-    steps = max(math.ceil(sensitivity_of(question.statistic, attribute) / step), 1)
+    if isinstance(noise, FiniteTable):
+        return _users_own(statistic, grid, FiniteMechanism.of(noise))
+    flat, step = prior("flat"), Fraction(noise.step)
+    steps = max(math.ceil(sensitivity_of(statistic, grid) / step), 1)
     if noise.kind == "geometric":
         loss = geometric_loss(steps, epsilon, flat.loss)
     else:
         loss = staircase_loss(steps, noise.inner, epsilon, flat.loss)
-    coarse = bool(_own_step(attribute) % step)
+    coarse = statistic == "mean" or bool(_own_step(grid) % step)
     return Design(noise, noise.kind, "It was asked as it is.", flat, steps, loss * float(step), None, coarse=coarse)
 
 
-def _on_a_grid(statistic: str, attribute: Numeric | None, epsilon: Epsilon, stated: Prior) -> Design:
+def _on_a_grid(statistic: str, grid: Grid | None, epsilon: Epsilon, stated: Prior) -> Design:
     """A mechanism on a finite grid of answers."""
-    low, high, step = _grid(statistic, attribute, stated)
-    setting = Setting(low, high, step, sensitivity_of(statistic, attribute), epsilon)
+    low, high, step = _grid(statistic, grid, stated)
+    setting = Setting(low, high, step, sensitivity_of(statistic, grid), epsilon)
     chosen = pick(setting, stated)
     taken = chosen.candidate
     assert isinstance(taken.mechanism, FiniteMechanism)
-    coarse = statistic == "mean" or _misses_values(statistic, attribute, low, step)
-    own = Fraction(0) if statistic == "mean" else _own_step(attribute)
+    coarse = statistic == "mean" or _misses_values(statistic, grid, low, step)
+    own = Fraction(0) if statistic == "mean" else _own_step(grid)
     losses = {found.name: found.expected_loss for found in chosen.all}
     expected = _with_rounding(taken.expected_loss, step, own, stated.loss) if coarse else taken.expected_loss
     too_coarse = ""
@@ -146,7 +143,7 @@ def _on_a_grid(statistic: str, attribute: Numeric | None, epsilon: Epsilon, stat
     return Design(
         noise=taken.mechanism,
         name=taken.name,
-        why=_joined(chosen.why, too_coarse, _when_the_default_is_better(statistic, attribute, epsilon, expected, stated)),
+        why=_joined(chosen.why, too_coarse, _when_the_default_is_better(statistic, grid, epsilon, expected, stated)),
         stated=stated,
         steps=taken.mechanism.steps(setting.sensitivity),
         expected_loss=expected,
@@ -169,37 +166,36 @@ def _stated(mechanism: str | Prior) -> Prior:
     if mechanism not in MECHANISMS:
         known = mechanism if isinstance(mechanism, str) and ":" in mechanism else "normal:40:10"
         raise RequestError(
-            f"The mechanism is one of {', '.join(MECHANISMS)}, or what is known beforehand: "
+            f"The design is one of {', '.join(MECHANISMS)}, or what is known beforehand: "
             f"dm.prior({known!r:.60}). Got {mechanism!r:.60}."
         )
     return prior("flat", by=mechanism)
 
 
-def _own_step(attribute: Numeric | None) -> Fraction:
+def _own_step(grid: Grid | None) -> Fraction:
     """The unit that counts and sums come in."""
-    return Fraction(1) if attribute is None else ValueGrid.of(attribute, centred=False).unit
+    return Fraction(1) if grid is None else ValueGrid.of(grid, centred=False).unit
 
 
-def _misses_values(statistic: str, attribute: Numeric | None, low: Fraction, step: Fraction) -> bool:
+def _misses_values(statistic: str, grid: Grid | None, low: Fraction, step: Fraction) -> bool:
     """Whether the statistic has values between the points of this grid."""
-    if attribute is None or statistic not in BOUNDED:
-        return bool(low % step or _own_step(attribute) % step)
-    first, _, own = value_range(attribute)
-    return bool((first - low) % step or own % step)
+    if grid is None or statistic not in BOUNDED:
+        return bool(low % step or _own_step(grid) % step)
+    return bool((grid.low - low) % step or grid.step % step)
 
 
-def _grid(statistic: str, attribute: Numeric | None, stated: Prior) -> tuple[Fraction, Fraction, Fraction]:
+def _grid(statistic: str, grid: Grid | None, stated: Prior) -> tuple[Fraction, Fraction, Fraction]:
     """The grid of answers: what the prior says of it, else the attribute's own, made coarser or (for means) finer."""
     if statistic in BOUNDED:
-        assert attribute is not None
-        lowest, highest, own = value_range(attribute)
+        assert grid is not None
+        lowest, highest, own = grid.low, grid.high, grid.step
         low = lowest if stated.low is None else Fraction(stated.low)
         high = highest if stated.high is None else Fraction(stated.high)
     else:
         if stated.low is None or stated.high is None:
             raise RequestError(f"A {statistic} has no bounds of its own: give the prior both low and high.")
         low, high = Fraction(stated.low), Fraction(stated.high)
-        own = _own_step(attribute)
+        own = _own_step(grid)
     if low >= high:
         raise RequestError(f"The range of a {statistic} needs low < high. Got {low} and {high}.")
     if statistic in BOUNDED and (low >= highest or high <= lowest):
@@ -224,17 +220,14 @@ def _grid(statistic: str, attribute: Numeric | None, stated: Prior) -> tuple[Fra
     return low, low + step * math.ceil((high - low) / step), step  # the last point may lie beyond: none is left out
 
 
-def _when_the_default_is_better(
-    statistic: str, attribute: Numeric | None, epsilon: Epsilon, loss: float, stated: Prior
-) -> str:
+def _when_the_default_is_better(statistic: str, grid: Grid | None, epsilon: Epsilon, loss: float, stated: Prior) -> str:
     """From how many rows on the answer without `design` is about as good: its noise shrinks with the rows."""
-    if statistic not in ("mean", "median") or attribute is None or stated.loss == "miss":
+    if statistic not in ("mean", "median") or grid is None or stated.loss == "miss":
         return ""
-    low, high, _ = value_range(attribute)
     error = math.sqrt(loss) if stated.loss == "squared" else loss
-    for_one_row = float(high - low) / float(epsilon)
+    for_one_row = float(grid.high - grid.low) / float(epsilon)
     if statistic == "median":
-        for_one_row *= math.log(max(attribute.size, 2))
+        for_one_row *= math.log(max(grid.size, 2))
     rows = for_one_row / max(error, 1e-12)
     if rows > MOST_ROWS:
         return ""
@@ -252,7 +245,7 @@ def _rounded(number: float) -> str:
 
 def _unbounded(
     statistic: str,
-    attribute: Numeric | None,
+    grid: Grid | None,
     epsilon: Epsilon,
     stated: Prior,
     *,
@@ -264,10 +257,10 @@ def _unbounded(
             f"A {statistic} has no bounds of its own, and this needs some: give them by "
             f"dm.prior('flat', low=0, high=1000, by={stated.by!r}), or use one of {', '.join(UNBOUNDED)}."
         )
-    own = _own_step(attribute)
+    own = _own_step(grid)
     step = own if stated.step is None else Fraction(stated.step)
     coarse = bool(own % step)
-    steps = max(math.ceil(sensitivity_of(statistic, attribute) / step), 1)
+    steps = max(math.ceil(sensitivity_of(statistic, grid) / step), 1)
     inner = best_inner(steps, epsilon, stated.loss)
     noises = {kind: LatticeNoise(exact_text(step), kind, reach) for kind, reach in (("geometric", 0), ("staircase", inner))}
     known = {

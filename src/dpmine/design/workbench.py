@@ -1,7 +1,5 @@
 """What a designer looks at: candidates side by side, their losses at other epsilons, and what colluders make of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """A cache by value, bounded in bytes, safe between threads: the least recently used entries leave first."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -11,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.forking import leave_before_forks
-from dpmine.base.wire_values import canonical
-from dpmine.language.resolved import Branch, Cells, Recode, RowKey, is_small
+from dpmine.base.wire import to_wire
+from dpmine.codes.rows import Branch, Cells, Recode, RowKey, is_small
+from dpmine.codes.runs import labels_by_code
 
 Integers = NDArray[np.int64]
 
@@ -79,7 +78,7 @@ def cached_counts(
         known |= {group: _into_cells(by, group, counts[0]) for group, counts in zip(within, found_whole, strict=True)}
         return [known[group] for group in groups]
     kind = f"counts {split_key.hex()} " if keyed else "counts"
-    where = canonical(cells)
+    where = to_wire(cells)
     names = [_name(kind, where, group, split_key) for group in groups]
     found: list[Integers | None] = [cache.get(name) for name in names]
     missing = [place for place, counts in enumerate(found) if counts is None]
@@ -111,7 +110,7 @@ def _is_plain(key: RowKey, attribute: str) -> bool:
 def _into_cells(by: Recode, group: tuple[RowKey, ...], counts: Integers) -> Integers:
     """The counts of all rows, of shape [*key sizes], sorted into the cells that the group's own attribute decides."""
     place = next(place for place, key in enumerate(group) if _is_plain(key, by.attribute))
-    label_of_code = np.array(by.table(group[place].size))
+    label_of_code = np.array(labels_by_code(by, group[place].size))
     in_cell = label_of_code == np.arange(by.size)[:, None]
     mask = in_cell.reshape((by.size, *(-1 if at == place else 1 for at in range(len(group)))))
     return np.where(mask, counts, 0)
@@ -119,7 +118,7 @@ def _into_cells(by: Recode, group: tuple[RowKey, ...], counts: Integers) -> Inte
 
 def cache_name(kind: str, item: object, group: tuple[RowKey, ...], split_key: bytes) -> bytes:
     """The name of an aggregate, by value. Only what reads the split key depends on it."""
-    return _name(kind, canonical(item), group, split_key)
+    return _name(kind, to_wire(item), group, split_key)
 
 
 def _name(kind: str, item: bytes, group: tuple[RowKey, ...], split_key: bytes) -> bytes:
@@ -128,9 +127,9 @@ def _name(kind: str, item: bytes, group: tuple[RowKey, ...], split_key: bytes) -
 
 
 def _group_name(group: tuple[RowKey, ...]) -> bytes:
-    return _small_group_name(group) if all(map(is_small, group)) else canonical(group)
+    return _small_group_name(group) if all(map(is_small, group)) else b"".join(map(to_wire, group))
 
 
 @functools.lru_cache(maxsize=4096)
 def _small_group_name(group: tuple[RowKey, ...]) -> bytes:
-    return canonical(group)
+    return b"".join(map(to_wire, group))

@@ -1,15 +1,13 @@
 """A tree of halves that grows level by level: what a private tree asks of an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.codes.rows import Branch, Recode, RowRules
 from dpmine.facts.encoding import smallest_type
-from dpmine.language.resolved import Branch, Recode, RowRules
 
 Integers = NDArray[np.int64]
 CHUNK = 65_536

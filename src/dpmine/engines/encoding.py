@@ -1,7 +1,5 @@
 """A table as integer codes: each column in the smallest unsigned type, by the public rules of the schema."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -11,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.errors import DataError
+from dpmine.codes.domain import MOST_ROWS
 from dpmine.engines.cache import Cache
 from dpmine.facts.encoding import Codes, Lists
-from dpmine.facts.facts import MOST_ROWS
 from dpmine.facts.kinds.registry import encode_listed, encode_single
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import Source, require_columns

@@ -7,8 +7,6 @@ a fixed function of the row: the odometer's maximum over parts holds for every k
 parts balanced and splits with different salts independent.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -1,12 +1,10 @@
 """A table as it stands opened for an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dpmine.codes.aggregates import Engine
 from dpmine.facts.schema import Schema
-from dpmine.language.aggregates import Engine
 
 
 @dataclass(frozen=True, eq=False, repr=False)

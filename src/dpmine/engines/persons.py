@@ -6,8 +6,6 @@ So which rows stay depends on that person's own rows and the key, not on row ord
 adding or removing a person changes at most k rows of what is left.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

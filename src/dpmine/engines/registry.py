@@ -1,7 +1,5 @@
 """The engines by name: for each how a table is opened for it. Another engine is files of its own and an entry here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

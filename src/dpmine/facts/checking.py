@@ -3,8 +3,6 @@
 Nothing here is private. It is never shown to analysts and never part of an answer.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

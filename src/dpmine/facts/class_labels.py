@@ -4,8 +4,6 @@ A schema states classes as text. Where all of these are whole numbers a model sp
 False of truth, else of text; so one row's label can change neither the type of a prediction nor a field of a saved model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any

@@ -1,13 +1,11 @@
 """Proposes a schema's facts by looking at a table: a helper for owners, outside the budget, to be reviewed line by line."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dpmine.base.errors import SchemaError
-from dpmine.facts.facts import MOST_ROWS
+from dpmine.codes.domain import MOST_ROWS
 from dpmine.facts.kinds.columns import ColumnInHand
 from dpmine.facts.kinds.kind import Attribute
 from dpmine.facts.kinds.nominal import Nominal

@@ -1,7 +1,5 @@
 """Columns as integer codes, each in the smallest unsigned type."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

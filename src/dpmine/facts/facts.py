@@ -2,10 +2,8 @@
 
 Every value of every row is sent to an integer code by a rule that depends on these facts and on that value alone:
 unknown categories and nulls to a fixed category, numbers floored to a public grid and clamped to its ends, NaN to a
-fixed grid point. No value can raise. This is all that the kernel, questions and expressions know of a schema.
+fixed grid point. No value can raise. The kernel knows codes alone: of these facts only their `domain`.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -15,11 +13,10 @@ from typing import Any, TypeVar
 
 from dpmine.base.decimals import plain
 from dpmine.base.errors import ExpressionError, RequestError, SchemaError
+from dpmine.codes.domain import MOST_ROWS, Domain
 from dpmine.facts.kinds.kind import Attribute, Listed, Ordered, Single
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
-
-MOST_ROWS = 2**31 - 1  # counts of counts must stay far inside 64 bits
 
 A = TypeVar("A", bound=Attribute)
 
@@ -96,6 +93,12 @@ class Facts:
         form = {"attributes": [(a.name, a.form()) for a in self.attributes], "unit": self.unit.form()}
         text = json.dumps(form, sort_keys=True, default=lambda number: plain(number))
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def domain(self) -> Domain:
+        """What the kernel knows of them."""
+        columns = {attribute.name: attribute.column for attribute in self.attributes}
+        return Domain(columns, self.fingerprint, self.rows_at_most, self.rows_per_unit, self.drafted)
 
     # -- attributes by name, as requests name them --------------------------------------------------------------------
 

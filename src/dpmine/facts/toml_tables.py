@@ -1,7 +1,5 @@
 """Reads values out of tables of a schema file, each mistake in one sentence."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -17,8 +17,6 @@ The text of a value depends on the value alone, so that a row has the same codes
     anything else  its str(), as of UUIDs, fractions and complex numbers
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import math

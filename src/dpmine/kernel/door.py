@@ -1,15 +1,15 @@
 """The door: the only way from exact numbers to the outside.
 
-    plan      check the query against the public schema, price every cell, state every law  (spends nothing)
-    reserve   charge the ledger, durably                                                    (from here on the charge stands)
+    plan      check the query on codes, price every cell, state every law  (spends nothing)
+    reserve   charge the ledger, durably                                   (from here on the charge stands)
     compute   ask the engine for exact integers, add noise or choose privately
     store     keep the answer's bytes
     release   return the stored bytes
 
+Queries come on codes. Whoever made them from names is not trusted: all that a guarantee rests on is checked here anew.
+
 Any failure after `reserve` looks the same from outside: a data-dependent error must not be a message.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -17,9 +17,11 @@ from fractions import Fraction
 import dpmine.kernel.mechanisms  # noqa: F401 (all of them declare themselves)
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import AnswerError, RequestError
-from dpmine.base.wire import from_wire, to_wire
-from dpmine.base.wire_values import canonical, from_text, value_hash
-from dpmine.facts.facts import Facts
+from dpmine.base.wire import from_wire, to_wire, value_hash
+from dpmine.codes.aggregates import Engine
+from dpmine.codes.answers import Answer, Quote, Reply
+from dpmine.codes.domain import Domain
+from dpmine.codes.queries import ResolvedQuery
 from dpmine.kernel.ledger.accounts import Request, Reservation, Stored
 from dpmine.kernel.ledger.book import Ledger
 from dpmine.kernel.ledger.odometer import charge_of, root_node
@@ -27,21 +29,19 @@ from dpmine.kernel.mechanisms.mechanism import Asked, laws_of, mechanism_of
 from dpmine.kernel.samplers.choice import exponential, permute_and_flip
 from dpmine.kernel.samplers.entropy import Entropy
 from dpmine.kernel.samplers.laplace import ExactNoise, Integers, NoiseSource
-from dpmine.language.aggregates import Engine
-from dpmine.language.answers import Answer, Quote, Reply
-from dpmine.language.queries import Query, ResolvedQuery, resolve
-from dpmine.language.resolver import KnownKeys
 
 PLAN_PREFIX = "plan:"  # of the keys of requests that name none
+TOO_DEEP = "There is too little stack left here for a question that is nested so deeply."
+FRAMES = 600  # of Python's stack: answering takes fewer, as at most 100 steps and 200 nested rules and tests are asked
 NOT_ANSWERED = "The query was charged but could not be answered. Ask the data owner."
 
 
 class Kernel:
-    """Answers queries on one table version under one schema and one ledger."""
+    """Answers queries on the codes of one table version, under one ledger."""
 
     def __init__(
         self,
-        schema: Facts,
+        domain: Domain,
         engine: Engine,
         ledger: Ledger,
         *,
@@ -51,19 +51,21 @@ class Kernel:
         noise: NoiseSource | None = None,
         checkpoint: Callable[[str], None] = lambda name: None,
     ) -> None:
-        self.schema = schema
+        self.domain = domain
         self.ledger = ledger
         self.version = version
         self._encoding = encoding
-        self._known_keys: KnownKeys = {}
         self._engine = engine
         self._entropy = entropy or Entropy()
         self._noise = noise or ExactNoise(self._entropy)
         self._checkpoint = checkpoint
 
-    def answer(self, query: bytes, *, analyst: str, key: str | None = None) -> Reply:
-        """Answer one query, as it travels (`dpmine.base.wire`): charge, compute, store, release."""
-        plan, request = self._plan(query, analyst, key)
+    def answer(self, query: bytes, *, asked: str, analyst: str, key: str | None = None) -> Reply:
+        """Answer one query on codes, as it travels (`dpmine.base.wire`): charge, compute, store, release.
+
+        `asked` is the query in names, for the ledger's readers: it decides nothing.
+        """
+        plan, request = self._plan(query, asked, analyst, key)
         self._engine.ready()
         self._checkpoint("planned")
         outcome = self.ledger.reserve(request)
@@ -86,36 +88,27 @@ class Kernel:
 
     def preview(self, query: bytes, *, analyst: str) -> Quote:
         """What the query would cost, and by which laws it would be answered. Looks at no row and spends nothing."""
-        plan, request = self._plan(query, analyst, None)
+        plan, request = self._plan(query, "", analyst, None)
         cost, dataset_suffices, cached = self.ledger.preview(request)
         remaining = self.ledger.account(analyst).remaining
-        laws = laws_of(plan.question, self.schema, plan.units)
+        laws = laws_of(plan.question, self.domain, plan.units)
         return Quote(Epsilon(cost), Epsilon(remaining), dataset_suffices, cached, tuple(laws.values()), _price(plan))
 
-    def _plan(self, text: bytes, analyst: str, key: str | None) -> tuple[ResolvedQuery, Request]:
+    def _plan(self, text: bytes, asked: str, analyst: str, key: str | None) -> tuple[ResolvedQuery, Request]:
         """Read the query anew from its text: no object that a caller made is ever looked at again."""
         try:
-            asked = from_wire(text, Query)
-            plan = resolve(asked, self.schema, self._known_keys)
-            charge, name = charge_of(plan).times(self.schema.rows_per_unit), value_hash(plan)
+            plan = from_wire(text, ResolvedQuery)
+            plan.check(self.domain)
+            charge, name = charge_of(plan).times(self.domain.rows_per_unit), value_hash(plan)
+            _descend(FRAMES)  # a stack that is used up after the charge would tell whether there are rows to go through
         except RecursionError:
-            raise RequestError("There is too little stack left here for a question that is nested so deeply.") from None
-        laws_of(plan.question, self.schema, plan.units)  # refuses what cannot be answered
-        root = root_node(self.version, self.schema.fingerprint, self._encoding)
+            raise RequestError(TOO_DEEP) from None
+        laws_of(plan.question, self.domain, plan.units)  # refuses what cannot be answered
+        root = root_node(self.version, self.domain.fingerprint, self._encoding)
         name += "@" + root
         if key is not None and not (1 <= len(key) <= 200 and key.isprintable() and not key.startswith(PLAN_PREFIX)):
             raise RequestError(f"A request key has 1 to 200 printable characters and does not begin with {PLAN_PREFIX!r}.")
-        request = Request(
-            analyst=analyst,
-            key=key or PLAN_PREFIX + name,
-            plan=name,
-            root=root,
-            question=to_wire(asked).decode("ascii"),
-            charge=charge,
-            price_of_one=self.schema.rows_per_unit,
-            drafted=self.schema.drafted,
-        )
-        return plan, request
+        return plan, Request(analyst, key or PLAN_PREFIX + name, name, root, asked, charge, self.domain.drafted)
 
     def _compute_behind_the_door(self, plan: ResolvedQuery) -> tuple[Answer, bytes]:
         """The answer and its text. What fails in here leaves no trace: exceptions and their frames hold exact numbers."""
@@ -123,7 +116,7 @@ class Kernel:
         failure: BaseException = AnswerError(NOT_ANSWERED)
         try:
             answer = self._compute(plan)
-            return answer, canonical(answer)
+            return answer, to_wire(answer)
         except Exception:
             pass
         except BaseException as interruption:  # Ctrl-C, say
@@ -132,18 +125,9 @@ class Kernel:
         raise failure  # out here, where nothing is remembered as its context
 
     def _compute(self, plan: ResolvedQuery) -> Answer:
-        laws = laws_of(plan.question, self.schema, plan.units)
-        asked = Asked(
-            question=plan.question,
-            cells=plan.cells,
-            units=plan.units,
-            laws=laws,
-            facts=self.schema,
-            engine=self._engine,
-            noise=self._noise,
-            entropy=self._entropy,
-            choose=self._choose,
-        )
+        laws = laws_of(plan.question, self.domain, plan.units)
+        within = self.domain, self._engine, self._noise, self._entropy, self._choose
+        asked = Asked(plan.question, plan.cells, plan.units, laws, *within)
         numbers = mechanism_of(plan.question).release(asked)
         return Answer(tuple(numbers), tuple(laws.values()), _price(plan))
 
@@ -151,6 +135,11 @@ class Kernel:
         if mechanism == "exponential":
             return exponential(self._entropy, scores, masses, rate=rate)
         return permute_and_flip(self._entropy, scores, rate=rate)
+
+
+def _descend(frames: int) -> None:
+    if frames:
+        _descend(frames - 1)
 
 
 def _price(plan: ResolvedQuery) -> tuple[Epsilon, ...]:
@@ -165,4 +154,4 @@ def _without_traces(error: BaseException) -> BaseException:
 
 
 def _reply(stored: Stored) -> Reply:
-    return Reply(from_text(stored.answer, Answer), Epsilon(stored.cost), stored.head)
+    return Reply(from_wire(stored.answer, Answer), Epsilon(stored.cost), stored.head)

@@ -6,17 +6,13 @@ the sensitivity S. The two *gains*, which take off what the rows are worth unspl
 are scaled to integers so that R is exact after rounding too: a scaled score divided by `unit` is the score of the papers.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.base.errors import RequestError
 from dpmine.kernel.samplers.laplace import Integers
 
 SCALE_BITS = 20
@@ -154,7 +150,9 @@ class InfoGainScore(Score):
         return result
 
 
-@dataclass(frozen=True)
+MAX = MaxScore()
+
+
 class GainScore(Score):
     """What a split wins: a score that adds up over branches, less the same score of all their rows unsplit.
 
@@ -163,20 +161,11 @@ class GainScore(Score):
     rises as another falls: R = 2S. For Max the gain is in rows, S = 1; for Gini S = 2.
     """
 
-    base: Score = MaxScore()  # noqa: RUF009 (frozen: scores have no state)
     monotone = False
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return "gain" if self.base.name == "max" else f"{self.base.name}-gain"
-
-    @property
-    def unit(self) -> int:  # type: ignore[override]
-        return self.base.unit
-
-    @property
-    def sensitivity(self) -> int:  # type: ignore[override]
-        return self.base.sensitivity
+    def __init__(self, base: Score = MAX) -> None:
+        self.base, self.unit, self.sensitivity = base, base.unit, base.sensitivity
+        self.name = "gain" if base is MAX else f"{base.name}-gain"
 
     def split(self, parts: Integers) -> Integers:
         return self.base.split(parts) - self.base.branch(parts.astype(np.int64).sum(axis=-2))
@@ -212,45 +201,9 @@ def score_named(name: str, rows_at_most: int) -> Score:
     """The score of that name; only InfoGain needs the public bound on the number of rows."""
     if name == "infogain":
         return InfoGainScore(rows_at_most)
-    gains = (GainScore(MaxScore()), GainScore(GiniScore()))
-    for score in (CountScore(), MaxScore(), GiniScore(), MixedScore(), *gains, InfoGainPerRow()):
-        if score.name == name:
-            return score
-    raise RequestError(f"There is no score {name!r}.")
-
-
-def multiway_scores(score: Score, counts: Integers) -> Integers:
-    """[cells, classes, labels] -> [cells, 1]: the split by every label."""
-    return score.split(np.moveaxis(counts, 1, 2))[:, None]
-
-
-def whole_scores(score: Score, counts: Integers) -> Integers:
-    """[cells, classes, labels] -> [cells, 1]: no split at all."""
-    return score.split(counts.sum(axis=2)[:, None, :])[:, None]
-
-
-def threshold_scores(score: Score, counts: Integers) -> Integers:
-    """[cells, classes, codes] -> [cells, codes - 1]: the split below code 1, 2, ..."""
-    left = np.moveaxis(np.cumsum(counts, axis=2), 1, 2)
-    total = left[:, -1:, :]
-    left = left[:, :-1, :]
-    return score.split(np.stack([left, total - left], axis=-2))
-
-
-def subset_scores(score: Score, counts: Integers, members: NDArray[np.bool_]) -> Integers:
-    """[cells, classes, codes] and [subsets, codes] -> [cells, subsets]: each subset against the others."""
-    left = np.einsum("klc,sc->ksl", counts, members.astype(np.int64))
-    total = counts.sum(axis=2)[:, None, :]
-    return score.split(np.stack([left, total - left], axis=-2))
-
-
-def children_scores(score: Score, counts: Integers, children: Sequence[Sequence[tuple[int, int]]]) -> Integers:
-    """[cells, classes, codes] and the ranges of each child's codes -> [cells, 1]: rows with other codes do not count."""
-    parts = np.zeros((len(counts), len(children), counts.shape[1]), dtype=np.int64)
-    for place, ranges in enumerate(children):
-        for first, end in ranges:
-            parts[:, place] += counts[:, :, first:end].sum(axis=2)
-    return score.split(parts)[:, None]
+    gains = (GainScore(), GainScore(GiniScore()))
+    scores: tuple[Score, ...] = (CountScore(), MAX, GiniScore(), MixedScore(), *gains, InfoGainPerRow())
+    return next(score for score in scores if score.name == name)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """How users write predicates and keys: `col("age") >= 40`, `col("ward").groups(...)`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal

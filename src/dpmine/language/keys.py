@@ -1,18 +1,15 @@
 """Keys: each gives a row one of finitely many public labels, by looking at that row alone."""
 
-from __future__ import annotations
-
 import itertools
 from decimal import Decimal
 
 from dpmine.base.errors import ExpressionError
 from dpmine.base.wire_values import value
+from dpmine.codes.rows import MOST_PARTS
 from dpmine.facts.facts import Facts
 from dpmine.facts.kinds.kind import Ordered
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.language.predicates import Predicate
-
-MOST_PARTS = 1_000_000  # weights of a keyed-hash part are integers with at most this sum
 
 
 class Key:

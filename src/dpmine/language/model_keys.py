@@ -4,26 +4,26 @@ With these keys a model is judged where the rows are: a histogram by prediction 
 are integers, so every engine gives every row the same label, to the last bit.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 
 from dpmine.base.errors import ExpressionError
 from dpmine.base.wire_values import value
+from dpmine.codes.rows import (
+    LARGEST_DISTANCE,
+    LARGEST_POSITION,
+    LARGEST_SCORE,
+    MOST_CENTRES,
+    MOST_CLASSES,
+    MOST_DIMENSIONS,
+    MOST_TREES,
+)
 from dpmine.facts.facts import Facts
 from dpmine.language.keys import AttributeKey, Bins, Groups, Key
 
-MOST_TREES = 1_000
 MOST_NODES = 65_536  # in all trees of a model
 DEEPEST_TREE = 40  # JSON nests two levels a node
-LARGEST_SCORE = 10**9  # times MOST_TREES stays far inside 64 bits
-MOST_CLASSES = 1_000  # an engine holds a sum for each class and row at hand
 MOST_BANDS = 4_096
-MOST_CENTRES = 1_000
-MOST_DIMENSIONS = 32
-LARGEST_POSITION = 2**23  # sums of 32 products of two positions, doubled, are exact in doubles
-LARGEST_DISTANCE = MOST_DIMENSIONS * LARGEST_POSITION**2  # squared: 2^51
 
 
 class ScoreTree:

@@ -9,8 +9,6 @@
 Words are bare (letters, digits, _ . + -) or stand in quotes; a backslash escapes a quote.
 """
 
-from __future__ import annotations
-
 import re
 
 from dpmine.base.errors import ExpressionError

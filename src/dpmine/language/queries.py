@@ -4,29 +4,17 @@ Questions themselves stand in `dpmine.questions`, one file each: what is asked, 
 mechanism for each meaning (`dpmine.kernel.mechanisms`).
 """
 
-from __future__ import annotations
-
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
+from dpmine.base.wire import from_wire
 from dpmine.base.wire_values import value
+from dpmine.codes.queries import MOST_COUNTS, MOST_PRICES, ResolvedQuery, ResolvedQuestion
+from dpmine.codes.rows import count_leaves
 from dpmine.facts.facts import Facts
-from dpmine.language.resolved import Cells, count_leaves
 from dpmine.language.resolver import KnownKeys, Resolver
 from dpmine.language.views import Rules, View
 
-MOST_COUNTS = 50_000_000  # behind one answer
-MOST_DIFFERENT_EPSILONS = 1_000
-
-
-class ResolvedQuestion:
-    """What a question means under one schema, on integer codes: what is priced, cached and computed."""
-
-    def counts(self, cells: int) -> int:
-        """How many exact counts the engine holds for the answer, where that follows from public sizes."""
-        return 0
-
-    def check(self, units: tuple[int, ...]) -> None:
-        """Refuse, before anything is charged, what an answer could not hold at these prices. All limits are public."""
+LONGEST_REQUEST = 4 * 1024 * 1024  # characters
 
 
 class Question:
@@ -35,6 +23,9 @@ class Question:
     def resolve(self, resolver: Resolver, cells: int) -> ResolvedQuestion:
         """Check the question against the schema and bring it into canonical form."""
         raise NotImplementedError
+
+    def check_prices(self, resolver: Resolver, units: tuple[int, ...]) -> None:
+        """Refuse what would not fit an answer at these prices of its cells."""
 
 
 @value("query")
@@ -53,32 +44,29 @@ class Query:
             raise RequestError(f"The query has {cells} cells: give one epsilon, or {cells}. Got {len(units)}.")
         if max(units) <= 0:
             raise RequestError("Epsilon must be positive in at least one cell.")
-        if len(set(units)) > MOST_DIFFERENT_EPSILONS:
-            raise RequestError(f"One query may use at most {MOST_DIFFERENT_EPSILONS} different epsilons.")
+        if len(set(units)) > MOST_PRICES:
+            raise RequestError(f"One query may use at most {MOST_PRICES} different epsilons.")
         return units if len(units) == cells else units * cells
 
 
-@value("resolved-query")
-class ResolvedQuery:
-    """The canonical form of a query under one schema: what is priced, cached and computed."""
-
-    cells: Cells
-    question: ResolvedQuestion
-    units: tuple[int, ...]
-    schema: str
+def received(text: str | bytes) -> Query:
+    """A query as somebody sent it across a network whom nobody trusts."""
+    if len(text) > LONGEST_REQUEST:
+        raise RequestError(f"The request is longer than {LONGEST_REQUEST} characters.")
+    return from_wire(text, Query)
 
 
 def resolve(query: Query, schema: Facts, known_keys: KnownKeys | None = None) -> ResolvedQuery:
     """Check a query against the public schema and bring it into canonical form. Looks at no row."""
-    resolver = Resolver(schema, known_keys, asked=True)
+    resolver = Resolver(schema, known_keys)
     cells = resolver.cells(query.view, query.rules)
     leaves = count_leaves(cells.rules)
     units = query.epsilon_units(leaves)
     question = query.question.resolve(resolver, leaves)
+    query.question.check_prices(resolver, units)
     counts = question.counts(leaves)
     if counts > MOST_COUNTS:
         raise RequestError(f"This query needs {counts} counts; at most {MOST_COUNTS} fit one query. Use coarser keys.")
-    question.check(units)
     return ResolvedQuery(cells, question, units, schema.fingerprint)
 
 

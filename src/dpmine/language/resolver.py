@@ -4,34 +4,20 @@ Engines, prices and the cache see resolved values only: attributes by name, valu
 same cells and question (`age >= 40`, `age > 39`) resolve alike, so the second is a free cached answer.
 """
 
-from __future__ import annotations
-
 from dpmine.base.errors import RequestError
-from dpmine.facts.facts import MOST_ROWS, Facts
+from dpmine.codes.domain import MOST_ROWS
+from dpmine.codes.queries import MOST_KEYS, MOST_STEPS
+from dpmine.codes.rows import Branch, Cells, Enter, Keep, Recode, RowKey, RowRules, RowStep, RowTest, Tested, is_small
+from dpmine.facts.facts import Facts
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.language.keys import AttributeKey, Bins, Key, Test
 from dpmine.language.predicates import Predicate
-from dpmine.language.resolved import (
-    Branch,
-    Cells,
-    Enter,
-    Keep,
-    Recode,
-    RowKey,
-    RowRules,
-    RowStep,
-    RowTest,
-    Tested,
-    is_small,
-)
 from dpmine.language.resolving_keys import resolve_key
 from dpmine.language.resolving_predicates import PredicateResolver
 from dpmine.language.views import Cell, Rules, Split, Step, View, Where
 
 MOST_CELLS = 65_536
-MOST_STEPS = 100  # to a cell, in view and rules together: charges are nested as deep, and logs must stay readable
 MOST_FITTED_STEPS = MOST_STEPS // 2  # of a view that a model is fitted to: the model's own trees need the rest
-MOST_KEYS = 4_096  # different keys in rules and question together
 
 KnownKeys = dict[Key, RowKey]
 """Small keys that were resolved under one schema: trees cut at the same places again and again."""
@@ -40,12 +26,9 @@ KnownKeys = dict[Key, RowKey]
 class Resolver:
     """Resolves the parts of one query; a key that occurs again is resolved once."""
 
-    def __init__(
-        self, schema: Facts, known_keys: KnownKeys | None = None, *, asked: bool = False, most_cells: int = MOST_CELLS
-    ) -> None:
+    def __init__(self, schema: Facts, known_keys: KnownKeys | None = None, *, most_cells: int = MOST_CELLS) -> None:
         self.schema = schema
         self._known = {} if known_keys is None else known_keys
-        self._asked = asked
         self._most_cells = most_cells
         self._predicates = PredicateResolver(schema)
         self._keys: dict[Key, RowKey] = {}
@@ -72,7 +55,7 @@ class Resolver:
         return self.schema.numeric(name, so)
 
     def predicate(self, predicate: Predicate) -> RowTest:
-        return self._predicates.asked(predicate) if self._asked else self._predicates.resolve(predicate)
+        return self._predicates.resolve(predicate)
 
     def _key(self, key: Key) -> RowKey:
         if key not in self._keys:

@@ -1,23 +1,10 @@
 """From keys to tables over codes."""
 
-from __future__ import annotations
-
 import bisect
 
 from dpmine.base.errors import RequestError
-from dpmine.facts.facts import Facts
-from dpmine.language.keys import AttributeKey, Bins, Groups, Key, Part, Test
-from dpmine.language.model_keys import (
+from dpmine.codes.rows import (
     LARGEST_POSITION,
-    Nearest,
-    NearestBands,
-    Predicted,
-    ScoreBands,
-    ScoreLeaf,
-    ScoreSplit,
-    ScoreTree,
-)
-from dpmine.language.resolved import (
     BandedDistance,
     BandedSum,
     HashedPart,
@@ -30,6 +17,9 @@ from dpmine.language.resolved import (
     ScoreBranch,
     Tested,
 )
+from dpmine.facts.facts import Facts
+from dpmine.language.keys import AttributeKey, Bins, Groups, Key, Part, Test
+from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.language.resolving_predicates import resolve_predicate
 
 

@@ -1,29 +1,40 @@
 """From predicates to the codes that they hold for."""
 
-from __future__ import annotations
-
 import hashlib
 
 from dpmine.base.errors import ExpressionError
-from dpmine.base.wire_values import canonical, tag_of
+from dpmine.base.wire import to_wire
+from dpmine.base.wire_values import tag_of
+from dpmine.codes.rows import All, Any_, Holds, InCodes, Negation, RowTest
 from dpmine.facts.facts import Facts
 from dpmine.language.predicates import And, Compare, Contains, IsIn, Not, Or, Predicate
-from dpmine.language.resolved import All, Any_, Holds, InCodes, Negation, RowTest
+
+MOST_NESTED = 60  # the compiler of SQL takes some seven frames of the stack for each
 
 
 class PredicateResolver:
-    """Resolves predicates; one that stands in many places is resolved, named and looked through once."""
+    """Resolves predicates; one that stands in many places is resolved and named once."""
 
     def __init__(self, schema: Facts) -> None:
         self._schema = schema
         self._found: dict[int, tuple[Predicate, RowTest]] = {}  # by identity, as everything here
         self._names: dict[int, tuple[RowTest, bytes]] = {}
-        self._empty: dict[int, tuple[RowTest, bool]] = {}
+        self._heights: dict[int, tuple[RowTest, int]] = {}
 
     def resolve(self, predicate: Predicate) -> RowTest:
         if id(predicate) not in self._found:
-            self._found[id(predicate)] = predicate, self._resolved(predicate)
+            test = self._resolved(predicate)
+            if self._height(test) > MOST_NESTED:
+                raise ExpressionError(f"In a predicate 'and', 'or' and 'not' are nested at most {MOST_NESTED} deep.")
+            self._found[id(predicate)] = predicate, test
         return self._found[id(predicate)][1]
+
+    def _height(self, test: RowTest) -> int:
+        """How deep the tests in it are nested."""
+        if id(test) not in self._heights:
+            inner = (test.part,) if isinstance(test, Negation) else test.parts if isinstance(test, (All, Any_)) else ()
+            self._heights[id(test)] = test, 1 + max(map(self._height, inner), default=0)
+        return self._heights[id(test)][1]
 
     def _resolved(self, predicate: Predicate) -> RowTest:
         schema = self._schema
@@ -59,103 +70,9 @@ class PredicateResolver:
             elif isinstance(test, Negation):
                 form = tag_of(type(test)).encode() + self._name(test.part)
             else:
-                form = canonical(test)
+                form = to_wire(test)
             self._names[id(test)] = test, hashlib.blake2b(form, digest_size=32).digest()
         return self._names[id(test)][1]
-
-    def asked(self, predicate: Predicate) -> RowTest:
-        """Resolve what a user asks, or refuse it: the smallest part that can never hold is named.
-
-        A comparison that the public bounds and grid make false for every row, and an `or` and `and` of which the same can be
-        told, are refused, so that nobody pays for an empty view. What is true for every row (`age <= 200` where 110 is the
-        bound, or its negation's negation) only narrows nothing, and may be asked. Bins beyond the bounds may be too: they
-        say what they are, and an empty bin adds nothing to the price of others.
-        """
-        found = self.resolve(predicate)
-        parts: dict[int, Predicate] = {}
-        waiting = [predicate]
-        while waiting:
-            part = waiting.pop()
-            if id(part) not in parts:
-                parts[id(part)] = part
-                waiting += part.parts if isinstance(part, (And, Or)) else ()  # below a `not` an empty part empties nothing
-        for part in reversed(parts.values()):
-            if isinstance(part, IsIn):
-                for equal in (Compare(part.attribute, "==", text) for text in part.values):
-                    if not resolved_comparison(equal, self._schema).ranges:
-                        raise ExpressionError(_why_never(equal, self._schema))
-            if self.never(self.resolve(part)):
-                raise ExpressionError(_why_never(part, self._schema))
-        return found
-
-    def never(self, test: RowTest) -> bool:
-        """Whether public facts alone make a test false for every row. May overlook it across several attributes."""
-        if id(test) not in self._empty:
-            self._empty[id(test)] = test, self._never(test)
-        return self._empty[id(test)][1]
-
-    def _never(self, test: RowTest) -> bool:
-        schema = self._schema
-        if isinstance(test, InCodes):
-            return not test.ranges
-        if isinstance(test, Holds):
-            return len(test.items) > schema.listed(test.attribute).at_most
-        if isinstance(test, Negation):
-            return self._always(test.part)
-        if isinstance(test, Any_):
-            return all(map(self.never, test.parts))
-        assert isinstance(test, All)
-        outside = {
-            name: [complement(one, schema.single(name).size) for one in found] for name, found in _ranges_of(test).items()
-        }
-        return any(map(self.never, test.parts)) or any(_cover(schema, *one) for one in outside.items())
-
-    def _always(self, test: RowTest) -> bool:
-        """Whether the public facts alone make a test true for every row. What is negated is no negation itself."""
-        if isinstance(test, InCodes):
-            return _cover(self._schema, test.attribute, [test.ranges])
-        if isinstance(test, Holds):
-            return not test.items
-        if isinstance(test, Negation):
-            return self.never(test.part)
-        assert isinstance(test, (All, Any_))
-        if isinstance(test, All):
-            return all(map(self._always, test.parts))
-        covered = any(_cover(self._schema, *one) for one in _ranges_of(test).items())
-        return covered or any(map(self._always, test.parts))
-
-
-def _ranges_of(test: All | Any_) -> dict[str, list[tuple[tuple[int, int], ...]]]:
-    """The ranges of the parts that test codes, by attribute."""
-    found: dict[str, list[tuple[tuple[int, int], ...]]] = {}
-    for part in test.parts:
-        if isinstance(part, InCodes):
-            found.setdefault(part.attribute, []).append(part.ranges)
-    return found
-
-
-def _cover(schema: Facts, name: str, ranges: list[tuple[tuple[int, int], ...]]) -> bool:
-    """Whether together they hold all codes of an attribute."""
-    return merged([pair for one in ranges for pair in one]) == ((0, schema.single(name).size),)
-
-
-def _why_never(predicate: Predicate, schema: Facts) -> str:
-    """What was asked, what the schema allows, and what to write instead."""
-    if isinstance(predicate, IsIn):
-        return f"{predicate} is true for no row: it names no value of {predicate.attribute!r}. Nothing was spent; name one."
-    if not isinstance(predicate, Compare):
-        return (
-            f"{predicate} is true for no row: by the schema's bounds and categories no values can meet all of it. "
-            "Nothing was spent; leave a part out, or ask for other values."
-        )
-    attribute = schema.single(predicate.attribute)
-    why = f"{predicate} is true for no row: {attribute.describe()}. Nothing was spent;"
-    if not attribute.ordered:
-        return f"{why} leave the comparison out."
-    first, last = attribute.label(0), attribute.label(attribute.size - 1)
-    below = attribute.label(max(attribute.codes_of(predicate.value)[0] - 1, 0))
-    op, bound = {"<": ("<=", first), "<=": ("<=", first), "==": ("==", below)}.get(predicate.op, (">=", last))
-    return f"{why} write a comparison that such values can meet, for example {Compare(attribute.name, op, bound)}."
 
 
 def resolved_comparison(predicate: Compare, schema: Facts) -> InCodes:

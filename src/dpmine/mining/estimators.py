@@ -5,8 +5,6 @@ scikit-learn's habits without importing it. An algorithm states its budget once,
 that, and learning asks by them.
 """
 
-from __future__ import annotations
-
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from decimal import Decimal

@@ -5,8 +5,6 @@ classes half of epsilon buys the confusion matrix, half a histogram of classes o
 from which the AUC follows; else all of it buys the matrix.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

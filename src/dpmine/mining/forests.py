@@ -5,8 +5,6 @@ probabilities of all trees are averaged. The parts share one price. Which part a
 and never on its position, so adding a row changes one part and no other.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,10 +15,12 @@ from dpmine.base.errors import RequestError
 from dpmine.base.progress import Progress
 from dpmine.base.public_random import public_generator
 from dpmine.budget.plans import PlanStep, StatedBudget, off_by, part_of
+from dpmine.codes.queries import MOST_KEYS
+from dpmine.codes.rows import MOST_TREES
 from dpmine.facts.schema import Schema
+from dpmine.language.candidates import candidate, number_of_candidates
 from dpmine.language.keys import Part
-from dpmine.language.model_keys import MOST_TREES, ScoreBands
-from dpmine.language.resolver import MOST_KEYS
+from dpmine.language.model_keys import ScoreBands
 from dpmine.mining.estimators import Amount, SchemaLike
 from dpmine.mining.parameters import check_number, check_seed
 from dpmine.mining.trees.candidates import binary_splits, number_of
@@ -150,7 +150,7 @@ class RandomForest(TreeEstimator):
         for _ in range(self.max_depth):
             for node in growing:
                 family = candidates[int(draw.integers(len(candidates)))]
-                key = family.candidate(schema, int(draw.integers(family.size(schema))))
+                key = candidate(family, schema, int(draw.integers(number_of_candidates(family, schema))))
                 assert key is not None
                 node.split_by(key, schema)
             growing = [child for node in growing for child in node.children if child.reachable]

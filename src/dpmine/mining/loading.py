@@ -1,7 +1,5 @@
 """Reading fitted models back: `dm.load`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Estimators that fit a model, whatever it learned: it is saved as JSON, told as text, drawn, and predicts rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An estimator's parameters as scikit-learn's users know them, and the checks that they pass before anything is spent."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from numbers import Integral, Real

@@ -4,8 +4,6 @@ The parts are disjoint, so the price is the larger of the two, not their sum: ev
 epsilon on the training part, and the choice has all of epsilon on the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal

@@ -16,7 +16,7 @@ from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
 from dpmine.language.keys import Bins, Group, Groups, Key
-from dpmine.questions.splits import Specialise
+from dpmine.language.splits import Specialise
 
 
 @dataclass(frozen=True)

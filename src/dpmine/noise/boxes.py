@@ -1,9 +1,6 @@
 """Staircase noise over boxes, seen from outside."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,8 +12,7 @@ from dpmine.noise.confidence import check_confidence
 
 Floats = NDArray[np.float64]
 
-
-_BLOCK = 0.02  # levels that are taken together, times epsilon: errors are its square over 24
+FEW_LEVELS = 0.02  # levels that are taken together, times epsilon: errors are its square over 24
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class BoxNoise:
 def _box_levels(lengths: tuple[int, ...], inner: tuple[int, ...], epsilon: Epsilon) -> tuple[Floats, Floats]:
     """Levels, several together where epsilon is small, and their probabilities."""
     rate = float(epsilon)
-    together = max(1, math.floor(_BLOCK / rate))
+    together = max(1, math.floor(FEW_LEVELS / rate))
     last = math.ceil((2 * len(lengths) + 60) / rate) + 3
     levels = np.arange(0, last + together, together, dtype=np.float64) + (together - 1) / 2
     logs = -rate * levels
@@ -67,21 +63,3 @@ def _box_levels(lengths: tuple[int, ...], inner: tuple[int, ...], epsilon: Epsil
         logs = logs + np.log(2 * (levels * length + r) + 1)
     chances = np.exp(logs - logs.max())
     return levels, chances / chances.sum()
-
-
-def best_inner_boxes(lengths: Sequence[int], epsilon: Epsilon) -> tuple[int, ...]:
-    """How far the first level of a staircase over boxes should reach: least expected error relative to the lengths.
-
-    All coordinates reach the same share of their lengths, the best of a few.
-    """
-    rate = float(epsilon)
-    if rate < _BLOCK:  # hundreds of levels: where the first one ends makes no difference
-        return tuple(length // 2 for length in lengths)
-    shares = [place / 64 for place in range(64)] + [1 / (1 + math.exp(min(rate / 2, 700)))]
-    candidates = {tuple(min(max(round(share * length - 0.5), 0), length - 1) for length in lengths) for share in shares}
-
-    def error(inner: tuple[int, ...]) -> float:
-        noise = BoxNoise(tuple(lengths), inner, epsilon)
-        return math.fsum(noise.mean_error(place) / length for place, length in enumerate(lengths))
-
-    return min(sorted(candidates), key=error)

@@ -6,8 +6,6 @@ epsilon-DP is decided by comparing whole numbers with exp(-epsilon), never by co
 such a table besides (losses, posteriors, colluders) is `dpmine.design.finite_mechanisms`.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -31,7 +29,6 @@ LONGEST_NUMBER = 60  # characters of a grid point's text
 LATTICE_KINDS = ("geometric", "staircase")
 
 _NUMBER = re.compile(r"-?[0-9]+(/[1-9][0-9]*)?")
-_CLEARLY = 1e-9  # relative: far more than the errors of three roundings and of exp in doubles
 
 
 def exact_number(text: str, name: str) -> Fraction:
@@ -107,13 +104,6 @@ class FiniteTable:
             raise RequestError("The outputs of a finite mechanism rise strictly.")
         self._check_weights()
 
-    def __eq__(self, other: object) -> bool:
-        """The same numbers are the same mechanism, whatever else its class can tell of it."""
-        if not isinstance(other, FiniteTable):
-            return NotImplemented
-        numbers = (self.low, self.step, self.outputs, self.weights)
-        return numbers == (other.low, other.step, other.outputs, other.weights)
-
     def _check_weights(self) -> None:
         if any(len(row) != len(self.outputs) for row in self.weights):
             raise RequestError("Every row of a finite mechanism has a weight for every output.")
@@ -139,43 +129,22 @@ class FiniteTable:
     def keeps(self, epsilon: Epsilon, sensitivity: Fraction) -> bool:
         """Whether the mechanism is epsilon-DP for a value of this sensitivity: exact, with no tolerance.
 
-        Every weight is compared with every other in its column whose input lies within the sensitivity. exp(-epsilon) is
-        irrational for a positive rational epsilon, so enclosures decide every comparison of positive weights; where a
-        weight is 0 those within reach have to be 0 too.
+        Every weight is compared with the largest in its column whose input lies within the sensitivity. exp(-epsilon) is
+        irrational for a positive rational epsilon, so enclosures that get narrower decide in the end; where a weight is 0
+        those within reach have to be 0 too.
         """
-        if epsilon.units <= 0:
-            return all(row == self.weights[0] for row in self.weights) or self.steps(sensitivity) == 0
-        weights = np.array(self.weights, dtype=np.int64)
+        weights = np.array(self.weights, dtype=object)  # Python's integers: nothing is rounded, nothing overflows
         largest = window_maxima(weights, self.steps(sensitivity))
-        # Doubles only set aside what is clear by a wide margin; whole numbers decide about the rest.
-        bound = largest * math.exp(-float(epsilon))
-        clear = weights >= bound * (1 + _CLEARLY)
-        if bool(np.any(weights < bound * (1 - _CLEARLY))) or bool(np.any((weights == 0) & (largest > 0))):
+        if bool(np.any((weights == 0) & (largest > 0))):
             return False
-        unclear = ~clear & (largest > weights)
-        pairs = set(zip(largest[unclear].tolist(), weights[unclear].tolist(), strict=True))
-        return all(at_most_ratio(more, less, epsilon) for more, less in pairs)
-
-    def epsilon(self, sensitivity: Fraction) -> float:
-        """The largest log ratio, for what is shown; infinite where a weight of 0 meets a positive one."""
-        weights = np.array(self.weights, dtype=np.int64)
-        return _largest_log_ratio(weights, window_maxima(weights, self.steps(sensitivity)))
-
-
-def at_most_ratio(more: int, less: int, epsilon: Epsilon) -> bool:
-    """Whether more <= exp(epsilon) * less, exactly, for whole numbers from 0."""
-    if more <= less:
-        return True
-    if less == 0 or epsilon.units <= 0:
-        return False
-    bits = 64 + more.bit_length()
-    while True:
-        low, high = exp_bounds(epsilon.fraction, bits)
-        if more * high <= less << bits:
-            return True
-        if more * low > less << bits:
-            return False
-        bits *= 2
+        bits = 128
+        while True:
+            low, high = exp_bounds(epsilon.fraction, bits)
+            if bool(np.all(weights << bits >= largest * high)):
+                return True
+            if bool(np.any(weights << bits < largest * low)):
+                return False
+            bits *= 2
 
 
 Numbers = TypeVar("Numbers", Whole, Floats)
@@ -194,10 +163,3 @@ def window_maxima(columns: Numbers, steps: int) -> Numbers:
         wider[: length - shift] = np.maximum(wider[: length - shift], largest[shift:])
         largest, reach = wider, reach + shift
     return largest
-
-
-def _largest_log_ratio(weights: Whole, largest: Whole) -> float:
-    if bool(np.any((weights == 0) & (largest > 0))):
-        return math.inf
-    positive = weights > 0
-    return float(np.max(np.log(largest[positive]) - np.log(weights[positive]), initial=0.0))

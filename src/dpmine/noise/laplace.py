@@ -1,7 +1,5 @@
 """Discrete Laplace noise, seen from outside: its scale, its deviation, and how far it reaches."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -13,6 +13,7 @@ from dpmine.kernel.door import Kernel
 from dpmine.kernel.ledger.accounts import DATASET
 from dpmine.kernel.ledger.book import Ledger
 from dpmine.kernel.samplers.laplace import NoiseSource
+from dpmine.owner.desk import Desk
 from dpmine.owner.ledgers import above_cap
 from dpmine.owner.local_executor import LocalExecutor
 from dpmine.owner.statements import statement_of
@@ -29,7 +30,8 @@ class DataSet:
         self._table = table
         self._ledger = ledger
         engine = table.engine(bytes.fromhex(ledger.fact("split_key")))
-        self._kernel = Kernel(table.schema, engine, ledger, version=version, encoding=table.encoding, noise=noise)
+        kernel = Kernel(table.schema.domain, engine, ledger, version=version, encoding=table.encoding, noise=noise)
+        self._desk = Desk(kernel, table.schema)
 
     @property
     def schema(self) -> Schema:
@@ -51,7 +53,7 @@ class DataSet:
         if analyst == DATASET:
             raise RequestError("An analyst needs a name.")
         self._ledger.account(analyst)
-        return PrivateTable(LocalExecutor(self._kernel, analyst, self.schema))
+        return PrivateTable(LocalExecutor(self._desk, analyst, self.schema))
 
     def revoke(self, analyst: str) -> None:
         """End an analyst's access. What was spent stays spent."""
@@ -59,7 +61,7 @@ class DataSet:
 
     def statement(self) -> Statement:
         """All grants and spendings, for the owner."""
-        return statement_of(self._ledger, self.schema, self._kernel.version)
+        return statement_of(self._ledger, self.schema, self._desk.version)
 
     def close(self) -> None:
         """Close the ledger and the table's files. One that is dropped without this is closed when it is forgotten."""

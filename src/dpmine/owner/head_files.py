@@ -3,8 +3,6 @@
 Each head is one short line. A line that a crash or a full disk cut short is marked by the next one, and nobody relied on it.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -12,7 +10,7 @@ from io import FileIO
 from pathlib import Path
 
 from dpmine.base.errors import LedgerError, LedgerTampered
-from dpmine.language.answers import Head
+from dpmine.codes.answers import Head
 from dpmine.owner.private_files import make_private, tighten
 
 TORN = b" torn"  # ends a line that was cut short
@@ -25,16 +23,10 @@ def unreachable() -> LedgerError:
 
 
 class AnchorFile:
-    """Beside a ledger: a line `sequence digest` a head."""
+    """Beside the only ledger that it knows: a line `sequence digest` a head."""
 
     def __init__(self, ledger: Path) -> None:
         self.path = ledger.absolute().with_name(ledger.name + ".anchor")  # a later chdir must not move it
-
-    def append(self, head: Head) -> None:
-        try:
-            append_line(self.path, f"{head.sequence} {head.digest}\n".encode())
-        except OSError as error:
-            raise LedgerError(f"The ledger's anchor cannot be written: {error.strerror}. Nothing is answered.") from None
 
     def make(self) -> None:
         try:
@@ -42,10 +34,20 @@ class AnchorFile:
         except OSError as error:
             raise LedgerError(f"The ledger's anchor cannot be written: {error.strerror}.") from None
 
-    def has_heads(self) -> bool:
-        return self.path.exists() and bool(self.heads())
+    def tell(self, ledger: str, head: Head) -> list[Head]:
+        try:
+            append_line(self.path, f"{head.sequence} {head.digest}\n".encode())
+        except OSError as error:
+            raise LedgerError(f"The ledger's anchor cannot be written: {error.strerror}. Nothing is answered.") from None
+        return []
 
-    def heads(self, since: int = 0) -> list[Head]:
+    def news(self, ledger: str) -> list[Head]:
+        return []  # nobody else tells it anything that the log does not hold
+
+    def has_heads(self) -> bool:
+        return self.path.exists() and bool(self.heads(""))
+
+    def heads(self, ledger: str, since: int = 0) -> list[Head]:
         tighten(self.path)
         try:
             content = self.path.read_bytes()

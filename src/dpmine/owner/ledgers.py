@@ -1,7 +1,5 @@
 """Where ledgers lie, and opening them: a store of rows, the anchor beside it, and the witness that the owner names."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from glob import has_magic
@@ -10,11 +8,12 @@ from typing import Any
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import LedgerError, LedgerTampered, RequestError
+from dpmine.base.forking import leave_before_forks
 from dpmine.budget.renewal import Renewal
 from dpmine.facts.schema import Schema
 from dpmine.kernel.ledger.accounts import DATASET
 from dpmine.kernel.ledger.book import Ledger
-from dpmine.kernel.ledger.telling import Witness
+from dpmine.kernel.ledger.telling import Memory
 from dpmine.owner.head_files import AnchorFile, FileWitness
 from dpmine.owner.private_files import make_private
 from dpmine.owner.sqlite_store import SQLiteStore
@@ -63,7 +62,7 @@ def open_ledger(
 def book_at(
     path: Path | None,
     *,
-    witness: Witness | None = None,
+    witness: Memory | None = None,
     create: bool = True,
     kind: Callable[..., Ledger] = Ledger,
     **facts: Any,
@@ -72,20 +71,26 @@ def book_at(
     if path is None:
         if witness is not None:
             raise RequestError("A ledger in memory has no witness: nothing of it can be restored.")
-        return kind(SQLiteStore(None), **facts)
+        return _across_forks(kind(SQLiteStore(None), **facts))
     anchor = AnchorFile(path)
     _check_elsewhere(witness, path, anchor)
     if not path.exists():
         _make_place(path, anchor, witness, create)
-    return kind(SQLiteStore(path), anchor=anchor, witness=witness, create=create, **facts)
+    return _across_forks(kind(SQLiteStore(path), anchor=anchor, witness=witness, create=create, **facts))
 
 
-def _check_elsewhere(witness: Witness | None, path: Path, anchor: AnchorFile) -> None:
+def _across_forks(ledger: Ledger) -> Ledger:
+    """A ledger that steps aside while the process forks, as long as anybody holds it."""
+    leave_before_forks(ledger)
+    return ledger
+
+
+def _check_elsewhere(witness: Memory | None, path: Path, anchor: AnchorFile) -> None:
     if isinstance(witness, FileWitness) and witness.path.resolve() in {path.resolve(), anchor.path.resolve()}:
         raise RequestError("A witness is a file of its own, best on another disk: not the ledger or its anchor.")
 
 
-def _make_place(path: Path, anchor: AnchorFile, witness: Witness | None, create: bool) -> None:
+def _make_place(path: Path, anchor: AnchorFile, witness: Memory | None, create: bool) -> None:
     """An empty file for a ledger that is not there, unless one is missing."""
     if create and witness is not None:  # before any file is made, so that none is left behind if it cannot be reached
         witness.make()

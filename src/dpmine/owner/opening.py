@@ -1,7 +1,5 @@
 """Opening a table as its owner: the wiring that alone joins kernel and engines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from dpmine.facts.schema import Schema
 from dpmine.kernel.samplers.laplace import NoiseSource
 from dpmine.owner.data_set import Amount, DataSet
 from dpmine.owner.ledgers import BESIDE_THE_FILE, Beside, ledger_of, open_ledger
+from dpmine.owner.opendp_noise import OpenDPNoise
 from dpmine.tables.opening import install_opener
 from dpmine.tables.private_table import PrivateTable
 
@@ -68,8 +67,6 @@ def noise_source(name: str) -> NoiseSource | None:
     if name == "exact":
         return None
     if name == "opendp":
-        from dpmine.kernel.samplers.opendp import OpenDPNoise
-
         return OpenDPNoise()
     raise RequestError(f"noise must be 'exact' or 'opendp'. Got {name!r} instead.")
 

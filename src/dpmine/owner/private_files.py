@@ -1,7 +1,5 @@
 """Files that only their owner may read: a ledger holds all answers and a key, an anchor and a witness hold its heads."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

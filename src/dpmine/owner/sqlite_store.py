@@ -1,7 +1,5 @@
 """A ledger's rows in a file of SQLite, or in memory: write-ahead log, every commit on disk before it returns."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

@@ -3,8 +3,6 @@
 The owner says so at every opening: a ledger from elsewhere must not be able to name a command that runs here.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess
@@ -12,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpmine.base.errors import RequestError
-from dpmine.kernel.ledger.telling import Witness
-from dpmine.language.answers import Head
+from dpmine.codes.answers import Head
+from dpmine.kernel.ledger.telling import Memory
 from dpmine.owner.head_files import FileWitness, unreachable
 
 COMMAND = "command:"
@@ -21,7 +19,7 @@ PATIENCE = 20.0  # seconds that a command may take
 _NEWEST = re.compile(rb"(0|[1-9][0-9]{0,17}) ([0-9a-f]{64})\s*")
 
 
-def witness_of(named: str | Path | Sequence[str] | None) -> Witness | None:
+def witness_of(named: str | Path | Sequence[str] | None) -> Memory | None:
     """The witness that an owner names: the path of a file, or a command as a list or as text behind `command:`."""
     if named is None:
         return None

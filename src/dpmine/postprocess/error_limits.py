@@ -4,8 +4,6 @@ The limit is the exact binomial one of Quinlan (1993, section 4.2), not the norm
 own program use from one error on: the exact one is smooth in both numbers, and noisy counts are no whole numbers.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

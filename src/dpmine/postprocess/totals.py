@@ -1,7 +1,5 @@
 """Noisy counts made to add up: never negative, whole, and with the total that a better count of all rows says."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

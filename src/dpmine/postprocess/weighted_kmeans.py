@@ -4,8 +4,6 @@ Lloyd's algorithm from a few k-means++ starts, then swaps: the centre that is mi
 stays there if that is better. Swaps leave the poor optima that restarts alone keep finding when there are many clusters.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,14 +1,19 @@
 """The label that most rows have, chosen privately."""
 
-from __future__ import annotations
+from dataclasses import dataclass
 
 from dpmine.base.errors import RequestError
 from dpmine.base.wire_values import value
+from dpmine.codes.answers import Quote
+from dpmine.codes.choices import MOST_COPIES
+from dpmine.codes.choose_label import ResolvedChooseLabel
+from dpmine.facts.schema import Schema
 from dpmine.language.keys import Key
-from dpmine.language.queries import ResolvedQuestion
-from dpmine.language.resolved import RowKey
 from dpmine.language.resolver import Resolver
-from dpmine.questions.choices import MOST_COPIES, Choice
+from dpmine.noise.laws import ChoiceLoss
+from dpmine.questions.choices import Choice, choice_law, loss_sentence
+from dpmine.results.reading import Reading, key_name, reads
+from dpmine.results.receipts import CellReply, Receipt
 
 
 @value("choose-label")
@@ -29,13 +34,27 @@ class ChooseLabel(Choice):
         return ResolvedChooseLabel(key, self.mechanism, self.calibration)
 
 
-@value("resolved-choose-label")
-class ResolvedChooseLabel(ResolvedQuestion):
-    """The value of the key that most rows have."""
+@dataclass(frozen=True)
+class ChosenLabel:
+    """The label a private choice picked; most often, not always, the most frequent one."""
 
-    key: RowKey
-    mechanism: str
-    calibration: str
+    label: str
+    index: int
+    law: ChoiceLoss
+    receipt: Receipt
 
-    def counts(self, cells: int) -> int:
-        return cells * self.key.size
+    def __str__(self) -> str:
+        return f"{self.label} (chosen privately, epsilon {self.receipt.epsilon})"
+
+
+@reads(ChooseLabel)
+class ChooseLabelReading(Reading[ChooseLabel]):
+    def words(self, question: ChooseLabel) -> str:
+        return f"choice of the most frequent {key_name(question.key)}"
+
+    def expected_error(self, question: ChooseLabel, quote: Quote, schema: Schema) -> str:
+        return loss_sentence(quote, "rows")
+
+    def read(self, question: ChooseLabel, reply: CellReply, schema: Schema) -> ChosenLabel:
+        (index,) = reply.numbers
+        return ChosenLabel(question.key.labels(schema)[index], index, choice_law(reply), reply.receipt)

@@ -1,14 +1,18 @@
 """The model that is right about most rows, chosen privately."""
 
-from __future__ import annotations
+from dataclasses import dataclass
 
 from dpmine.base.errors import RequestError
 from dpmine.base.wire_values import value
+from dpmine.codes.answers import Quote
+from dpmine.codes.choose_model import ResolvedChooseModel
+from dpmine.facts.schema import Schema
 from dpmine.language.model_keys import Predicted
-from dpmine.language.queries import ResolvedQuestion
-from dpmine.language.resolved import RowKey
 from dpmine.language.resolver import Resolver
-from dpmine.questions.choices import Choice
+from dpmine.noise.laws import ChoiceLoss
+from dpmine.questions.choices import Choice, choice_law, loss_sentence
+from dpmine.results.reading import Reading, reads
+from dpmine.results.receipts import CellReply, Receipt
 
 MOST_MODELS = 1_000  # in one choice
 
@@ -36,14 +40,25 @@ class ChooseModel(Choice):
         return ResolvedChooseModel(target, models, self.mechanism, self.calibration)
 
 
-@value("resolved-choose-model")
-class ResolvedChooseModel(ResolvedQuestion):
-    """The key whose label agrees with the target in most rows."""
+@dataclass(frozen=True)
+class ChosenModel:
+    """Which of several models a private choice picked: most often one that is right about most rows."""
 
-    target: RowKey
-    models: tuple[RowKey, ...]
-    mechanism: str
-    calibration: str
+    index: int
+    law: ChoiceLoss
+    receipt: Receipt
 
-    def counts(self, cells: int) -> int:
-        return cells * self.target.size * sum(model.size for model in self.models)
+    def __str__(self) -> str:
+        return f"model {self.index} (chosen privately, epsilon {self.receipt.epsilon})"
+
+
+@reads(ChooseModel)
+class ChooseModelReading(Reading[ChooseModel]):
+    def words(self, question: ChooseModel) -> str:
+        return f"choice among {len(question.models)} models"
+
+    def expected_error(self, question: ChooseModel, quote: Quote, schema: Schema) -> str:
+        return loss_sentence(quote, "right predictions")
+
+    def read(self, question: ChooseModel, reply: CellReply, schema: Schema) -> ChosenModel:
+        return ChosenModel(reply.numbers[0], choice_law(reply), reply.receipt)

@@ -1,19 +1,21 @@
 """The split that best separates the class, chosen privately."""
 
-from __future__ import annotations
+from dataclasses import dataclass
 
 from dpmine.base.errors import RequestError
 from dpmine.base.wire_values import value
-from dpmine.language.queries import ResolvedQuestion
-from dpmine.language.resolved import RowKey
+from dpmine.codes.answers import Quote
+from dpmine.codes.choose_split import MOST_CANDIDATES, MOST_FAMILIES, SPLIT_SCORES, ResolvedChooseSplit
+from dpmine.codes.splits import ResolvedSplits
+from dpmine.facts.schema import Schema
+from dpmine.language.candidates import candidate, number_of_candidates
+from dpmine.language.keys import Key
 from dpmine.language.resolver import Resolver
-from dpmine.questions.choices import Choice
-from dpmine.questions.splits import ResolvedSplits, Splits, Stay
-
-MOST_FAMILIES = 4_096  # of candidate splits in a cell
-MOST_CANDIDATES = 200_000  # in a cell
-CELLS_AT_ONCE = 256  # cells whose scores are held at a time
-SPLIT_SCORES = ("max", "gini", "infogain", "mixed", "gain", "gini-gain", "infogain-per-row")
+from dpmine.language.splits import Splits, Stay
+from dpmine.noise.laws import ChoiceLoss
+from dpmine.questions.choices import Choice, choice_law, loss_sentence
+from dpmine.results.reading import Reading, reads
+from dpmine.results.receipts import CellReply, Receipt
 
 
 @value("choose-split")
@@ -58,26 +60,50 @@ def _resolved(families: tuple[Splits, ...], cell: int, resolver: Resolver) -> tu
     return resolved
 
 
-@value("resolved-choose-split")
-class ResolvedChooseSplit(ResolvedQuestion):
-    """The split of each cell that scores best. The bound on rows is part of the question, as scores are built for it."""
+@dataclass(frozen=True)
+class ChosenSplit:
+    """The split a private choice picked, as the key to split by."""
 
-    target: RowKey
-    families: tuple[tuple[ResolvedSplits, ...], ...]
-    score: str
-    rows_at_most: int
-    mechanism: str
-    calibration: str
+    key: Key
+    family: int
+    labels: tuple[str, ...]
+    law: ChoiceLoss
+    receipt: Receipt
 
-    def families_of(self, cell: int) -> tuple[ResolvedSplits, ...]:
-        return self.families[cell] if len(self.families) > 1 else self.families[0]
+    def __str__(self) -> str:
+        shown = ", ".join(self.labels[:6]) + (", ..." if len(self.labels) > 6 else "")
+        return f"{self.key.title}: {shown} (chosen privately, epsilon {self.receipt.epsilon})"
 
-    @property
-    def most_candidates(self) -> int:
-        """In any cell."""
-        return max(sum(family.candidates for family in families) for families in self.families)
 
-    def counts(self, cells: int) -> int:
-        keys = {family.key for families in self.families for family in families}
-        scores = min(cells, CELLS_AT_ONCE) * self.most_candidates
-        return self.target.size * max(cells * sum(key.size for key in keys), scores)
+@dataclass(frozen=True)
+class Stayed:
+    """The private choice was not to split."""
+
+    law: ChoiceLoss
+    receipt: Receipt
+
+    def __str__(self) -> str:
+        return f"no split (chosen privately, epsilon {self.receipt.epsilon})"
+
+
+@reads(ChooseSplit)
+class ChooseSplitReading(Reading[ChooseSplit]):
+    def words(self, question: ChooseSplit) -> str:
+        return f"choice of a split by {question.score}"
+
+    def expected_error(self, question: ChooseSplit, quote: Quote, schema: Schema) -> str:
+        return loss_sentence(quote, f"of the {question.score} score")
+
+    def read(self, question: ChooseSplit, reply: CellReply, schema: Schema) -> ChosenSplit | Stayed:
+        family, key = _candidate(question.families(reply.cell), reply.numbers[0], schema)
+        law, receipt = choice_law(reply), reply.receipt
+        return Stayed(law, receipt) if key is None else ChosenSplit(key, family, key.labels(schema), law, receipt)
+
+
+def _candidate(families: tuple[Splits, ...], index: int, schema: Schema) -> tuple[int, Key | None]:
+    for number, family in enumerate(families):
+        size = number_of_candidates(family, schema)
+        if index < size:
+            return number, candidate(family, schema, index)
+        index -= size
+    raise RequestError("The answer names a candidate that was not asked for.")

@@ -4,24 +4,30 @@ Which cut a node would make is public, which nodes are cut is asked once and pri
 tree, and whoever reads its answer derive the cuts from the same whole numbers.
 """
 
-from __future__ import annotations
-
 import itertools
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpmine.base.errors import RequestError
 from dpmine.base.wire_values import value
-from dpmine.language.model_keys import MOST_DIMENSIONS
-from dpmine.language.queries import MOST_COUNTS, Question, ResolvedQuestion, of_one_cell
-from dpmine.language.resolved import Branch, Recode, RowRules
-from dpmine.language.resolver import MOST_KEYS, Resolver
-
-DEEPEST_PRIVATE_TREE = 60
-LARGEST_CUT_SCORE = 2**40  # times the square of 4,096 codes stays inside 64 bits
-MOST_PRIVATE_NODES = 65_535  # of a private tree, counted level by level: its leaves are cells of one query
-MOST_PRIVATE_CUTS = MOST_KEYS - 1  # different ones: each is a key of that query
+from dpmine.codes.answers import Quote
+from dpmine.codes.private_tree import (
+    DEEPEST_PRIVATE_TREE,
+    LARGEST_CUT_SCORE,
+    CutNode,
+    ResolvedCutRule,
+    ResolvedPrivateTree,
+    cut_of,
+    whole_box,
+)
+from dpmine.codes.queries import MOST_COUNTS
+from dpmine.codes.rows import MOST_DIMENSIONS
+from dpmine.facts.schema import Schema
+from dpmine.language.queries import Question, of_one_cell
+from dpmine.language.resolver import Resolver
+from dpmine.noise.laws import NoisyComparisons
+from dpmine.results.reading import Reading, reads
+from dpmine.results.receipts import CellReply, Receipt
 
 
 @value("cut-rule")
@@ -88,111 +94,30 @@ class PrivateTree(Question):
         return ResolvedPrivateTree(tuple(rule.resolve(resolver) for rule in self.rules), self.deepest)
 
 
-@value("resolved-cut-rule")
-class ResolvedCutRule:
-    """Where an attribute would be cut, for every interval: as `CutRule`, with the number of the attribute's codes."""
-
-    attribute: str
-    size: int
-    edges: tuple[int, ...]
-    scores: tuple[int, ...]
-    cuts: tuple[int, ...]
-    inside: int
-
-
-@value("resolved-private-tree")
-class ResolvedPrivateTree(ResolvedQuestion):
-    """Which nodes of a tree of cuts are split: the rules say where, `tree_of` reads the answer."""
-
-    rules: tuple[ResolvedCutRule, ...]
-    deepest: int
-
-
 # -- cuts --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Box:
-    """A node: for each attribute the codes from `lows` to before `highs`."""
+class GrownPrivateTree:
+    """Which nodes of a private tree are cut: parents first, from left to right."""
 
-    lows: tuple[int, ...]
-    highs: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class TreeCut:
-    """Codes of the attribute of that number below `code` go to the left."""
-
-    place: int
-    code: int
+    bits: tuple[int, ...]
+    receipt: Receipt
 
 
-def whole_box(rules: Sequence[ResolvedCutRule]) -> Box:
-    return Box((0,) * len(rules), tuple(rule.size for rule in rules))
+@reads(PrivateTree)
+class PrivateTreeReading(Reading[PrivateTree]):
+    def words(self, question: PrivateTree) -> str:
+        return "private tree by " + ", ".join(rule.attribute for rule in question.rules)
 
+    def expected_error(self, question: PrivateTree, quote: Quote, schema: Schema) -> str:
+        (law,) = quote.laws[0]
+        assert isinstance(law, NoisyComparisons)
+        rows = law.decay
+        return f"A node is cut about where it holds more rows than {rows} for each level above it, give or take {2 * rows}."
 
-def cut_of(box: Box, rules: Sequence[ResolvedCutRule]) -> TreeCut | None:
-    """The cut of a node: of the attribute whose interval is worth most, of equal ones the first; None if no code is left."""
-    best: tuple[int, int, int] | None = None
-    for place, rule in enumerate(rules):
-        found = _interval_cut(rule, box.lows[place], box.highs[place])
-        if found is not None and (best is None or found[0] > best[0]):
-            best = (found[0], place, found[1])
-    return None if best is None else TreeCut(best[1], best[2])
-
-
-def _interval_cut(rule: ResolvedCutRule, low: int, high: int) -> tuple[int, int] | None:
-    """What cutting the codes from low to before high is worth, and where. Cuts keep to bins until one bin is left."""
-    if high - low < 2:
-        return None
-    first, after = bisect_right(rule.edges, low) - 1, bisect_left(rule.edges, high)
-    if after - first < 2:  # no edge inside
-        return rule.inside * (high - low) ** 2, (low + high) // 2
-    place = run_number(first, after, len(rule.edges))
-    return rule.scores[place], rule.edges[rule.cuts[place]]
-
-
-def run_number(first: int, after: int, bins: int) -> int:
-    """The place of the run of bins from `first` to before `after` among all runs, ordered by first and then by after."""
-    return first * bins - first * (first - 1) // 2 + (after - first - 1)
-
-
-def halves(box: Box, cut: TreeCut) -> tuple[Box, Box]:
-    highs = (*box.highs[: cut.place], cut.code, *box.highs[cut.place + 1 :])
-    lows = (*box.lows[: cut.place], cut.code, *box.lows[cut.place + 1 :])
-    return Box(box.lows, highs), Box(lows, box.highs)
-
-
-@dataclass
-class CutNode:
-    """A node of a growing tree."""
-
-    box: Box
-    depth: int
-    cut: TreeCut | None = None
-    children: tuple[CutNode, ...] = ()
-
-    def split(self, cut: TreeCut) -> tuple[CutNode, ...]:
-        self.cut = cut
-        self.children = tuple(CutNode(box, self.depth + 1) for box in halves(self.box, cut))
-        return self.children
-
-    def nodes(self) -> Iterator[CutNode]:
-        """Parents first, from left to right."""
-        yield self
-        for child in self.children:
-            yield from child.nodes()
-
-    def leaves(self) -> Iterator[CutNode]:
-        return (node for node in self.nodes() if node.cut is None)
-
-    def row_rules(self, rules: Sequence[ResolvedCutRule]) -> RowRules | None:
-        """The tree as the cells of a query, whose leaves are its cells from left to right."""
-        if self.cut is None:
-            return None
-        rule = rules[self.cut.place]
-        key = Recode(rule.attribute, ((0, 0), (self.cut.code, 1)), 2)
-        return Branch(key, tuple(child.row_rules(rules) for child in self.children))
+    def read(self, question: PrivateTree, reply: CellReply, schema: Schema) -> GrownPrivateTree:
+        return GrownPrivateTree(reply.numbers, reply.receipt)
 
 
 def tree_of(bits: Sequence[int], rules: Sequence[ResolvedCutRule]) -> CutNode:

@@ -4,8 +4,6 @@ A bar stands for one category, some grid points, or what is left. Released count
 `raw_rows` would on average, so that a bar of the release and a bar of the rows are about the same values.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 It is private and it is simple, but the combinations far outnumber the rows: nearly every count is noise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpmine.base.errors import RequestError

@@ -1,7 +1,5 @@
 """Noisy counts of the groups that a set of cuts makes, and the groups of other rows under the same cuts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 
@@ -10,12 +8,12 @@ from numpy.typing import NDArray
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import EpsilonError, RequestError
+from dpmine.codes.domain import MOST_ROWS
 from dpmine.facts.encoding import Codes
-from dpmine.facts.facts import MOST_ROWS
 from dpmine.language.keys import AttributeKey
 from dpmine.models.cuts import Cut, combinations
-from dpmine.noise.laws import of_counts
-from dpmine.noise.phantoms import threshold_for
+from dpmine.noise.spread import of_counts
+from dpmine.noise.thresholds import threshold_for
 from dpmine.questions.sparse_histogram import MOST_SPARSE_KEYS
 from dpmine.release.released import GroupCounting
 from dpmine.tables.private_table import PrivateTable

@@ -1,7 +1,5 @@
 """What releases share whose groups are all combinations of the values of cuts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -15,8 +15,6 @@ What the authors left for future work is here too, each switchable, to measure w
     frequencies       noisy one-attribute counts say how frequent the values are that a generalised one stands for
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -29,22 +27,21 @@ from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
 from dpmine.base.progress import Progress
 from dpmine.budget.plans import PlanStep, StatedBudget, off_by, part_of
+from dpmine.codes.choose_split import MOST_CANDIDATES
+from dpmine.codes.queries import MOST_COUNTS, MOST_KEYS
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.language.keys import Bins
-from dpmine.language.queries import MOST_COUNTS
-from dpmine.language.resolver import MOST_KEYS
+from dpmine.language.splits import Divide, Splits, Thresholds
 from dpmine.language.views import LEAF
 from dpmine.mining.estimators import Amount, SchemaLike
 from dpmine.mining.parameters import check_number, check_word
 from dpmine.models.cuts import Cut, NumericCut, combinations, cut_nodes, predictors, root_cut
 from dpmine.postprocess.totals import with_total
-from dpmine.questions.choose_split import MOST_CANDIDATES
-from dpmine.questions.splits import Divide, Splits, Thresholds
+from dpmine.questions.choose_split import ChosenSplit
 from dpmine.release.counting import AUTO, MOST_CUT_ATTRIBUTES, MOST_GROUPS_AUTO, check_threshold, count_groups, most_groups
 from dpmine.release.cut_release import CutRelease
 from dpmine.release.released import ReleasedTable
-from dpmine.results.choose_split import ChosenSplit
 from dpmine.tables.asking import SplitScore
 from dpmine.tables.private_table import PrivateTable
 

@@ -1,7 +1,5 @@
 """What every release offers: fit, the released groups, rows to mine, the same generalisation for other rows, a sheet."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Other rows generalised as a released table is, from its sheet alone: what whoever has the table needs for a test set."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Ordinary learners on released records: what they find out is as public as the release itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -3,8 +3,6 @@
 Everything here reads true rows. What it returns is of a type that the public page does not take.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -15,6 +15,7 @@ from dpmine.facts.schema import Schema
 from dpmine.language.model_keys import Predicted, ScoreLeaf
 from dpmine.mining.evaluation import CONFIDENCE, evaluate
 from dpmine.models.cuts import predictors
+from dpmine.noise.spread import half_width
 from dpmine.release.bars import axes_of
 from dpmine.release.learning import LEARNER, learned_tree
 from dpmine.release.released import ReleasedTable
@@ -58,12 +59,12 @@ def buy_check(private: PrivateTable, released: ReleasedTable, *, epsilon: Epsilo
     bars = {}
     for axis in axes_of(released):
         counted = guarded.histogram(axis.key, epsilon=budget.histograms.epsilon)
-        bars[axis.name] = NoisyBars(axis.labels, tuple(counted.counts.tolist()), counted.law.half_width(CONFIDENCE))
+        bars[axis.name] = NoisyBars(axis.labels, tuple(counted.counts.tolist()), half_width(counted.law, CONFIDENCE))
     judgement = NoisyJudgement(
         learner=LEARNER,
         classes=judged.classes,
         confusion=tuple(map(tuple, judged.confusion.tolist())),
-        half_width=judged.law.half_width(CONFIDENCE),
+        half_width=half_width(judged.law, CONFIDENCE),
         accuracy=(judged.accuracy.value, judged.accuracy.low, judged.accuracy.high),
         majority=judged.majority,
     )

@@ -1,8 +1,5 @@
 """A released table: groups of generalised records with noisy counts, and what follows from them without further cost."""
 
-from __future__ import annotations
-
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,8 +15,9 @@ from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.registry import values_of
 from dpmine.facts.schema import Schema
 from dpmine.models.cuts import CutValue
-from dpmine.noise.laws import DiscreteLaplace, of_counts
+from dpmine.noise.laws import DiscreteLaplace
 from dpmine.noise.phantoms import phantoms
+from dpmine.noise.spread import deviation, excess, half_width, of_counts
 
 Columns = dict[str, list[Any]]
 MOST_ROWS_WRITTEN = 20_000_000
@@ -53,12 +51,12 @@ class GroupCounting:
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a count."""
-        return self.law.deviation()
+        return deviation(self.law)
 
     @property
     def half_width(self) -> int:
         """A count is off by at most this much in 95 % of the cases."""
-        return self.law.half_width(0.95)
+        return half_width(self.law, 0.95)
 
     @property
     def phantoms(self) -> float:
@@ -67,8 +65,8 @@ class GroupCounting:
 
     @property
     def phantom_records(self) -> float:
-        """How many records those would have: noise that reaches the threshold exceeds it by 1 / (exp(epsilon) - 1)."""
-        return self.phantoms * ((self.at_least or 0) + 1 / math.expm1(min(float(self.epsilon), 700)))
+        """How many records those would have: noise that reaches the threshold exceeds it, too."""
+        return self.phantoms * ((self.at_least or 0) + excess(self.law))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,8 +3,6 @@
 It holds parameters, public facts and what follows from released numbers; nothing in it is computed from the rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any

@@ -12,8 +12,6 @@ that are bought once for every attribute.
 Frequencies are not taken by class: a learner would count what the tree says once more for each of them (decision 13).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

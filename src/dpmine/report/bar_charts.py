@@ -3,8 +3,6 @@
 Colours are attributes, so that a chart is right on its own; a page may override them by class, for a dark one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr

@@ -1,7 +1,5 @@
 """Clusters as a table for a terminal: noisy sizes and centres in the attributes' own units."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

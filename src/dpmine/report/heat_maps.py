@@ -1,7 +1,5 @@
 """The table of a finite mechanism as a heat map in SVG: across what is released, upwards what is true."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 

@@ -1,7 +1,5 @@
 """Pages that stand alone, put together from sections, facts and tables. No scripts, and nothing from outside."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 

@@ -3,8 +3,6 @@
 Ink is `currentColor`, so that a dark page has light axes; curves have colours of their own, and dashes besides.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The style of pages that stand alone: light or dark as the reader has it, and a watermark on the owner's."""
 
-from __future__ import annotations
-
 from dpmine.report.drawing import COLOURS, FONTS
 
 STYLE = f"""

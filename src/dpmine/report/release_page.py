@@ -4,8 +4,6 @@ The public page is built from the sheet, the released bars and what was bought: 
 table, and only `owner_page` takes numbers that were computed from rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A tree in words: conditions of branches, counts and shares, as people would say them."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 

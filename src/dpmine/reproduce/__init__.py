@@ -3,8 +3,6 @@
 Everything here measures against true labels, so it is for generated and for public data only.
 """
 
-from __future__ import annotations
-
 from dpmine.base.errors import RequestError
 from dpmine.reproduce.diffgen import diffgen_experiments
 from dpmine.reproduce.experiments import Experiment

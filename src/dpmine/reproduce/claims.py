@@ -1,7 +1,5 @@
 """What a paper says in words about its figures, judged by the records of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -8,8 +8,6 @@ file, and half of the values of a variation are replaced. At most a million grou
 make more are no candidates (`DiffGen`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a finished experiment leaves in its folder: means, paired tests and claims as CSV, pictures as PNG."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from dpmine.reproduce.claims import checked

@@ -8,8 +8,6 @@ Rows in a branch that saw no training rows get the class of the branch above. We
 that makes no difference, since with two values a split that leaves one branch empty gains nothing and is never made.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 from typing import Any

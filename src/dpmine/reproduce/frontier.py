@@ -4,8 +4,6 @@ A mean is on the front when no other one was reached with at most its epsilon an
 accurate. On a table of the user's, which must be public, this says which algorithm to take for private tables like it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

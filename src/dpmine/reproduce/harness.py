@@ -4,8 +4,6 @@ Seeds rule the data only. The noise that protects comes from the kernel's entrop
 algorithms differ from run to run.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial

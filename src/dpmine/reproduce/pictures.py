@@ -3,8 +3,6 @@
 Colours are those of Okabe and Ito, which people with any kind of colour vision can tell apart; markers differ too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

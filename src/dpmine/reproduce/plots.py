@@ -1,7 +1,5 @@
 """Pictures of experiments drawn: lines with bands of uncertainty, published numbers as open markers."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Finished cases of an experiment, as they are kept on disk."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What experiments with released tables share: the accuracy of C4.5 on generalised rows, and how long a release takes."""
 
-from __future__ import annotations
-
 import csv
 import time
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ Folds of a cross-validation share training rows, so their differences are no ind
 differences that are none. The correction adds the ratio of test to training rows to the variance's 1 / k.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """From records to means: a row for each point, algorithm and measure, with the published number beside it."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """What experiments with trees share: algorithms by name, and the accuracy of a tree on rows that it has not seen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar

@@ -10,8 +10,6 @@ noise the median of their answers). Of the heuristic's inputs, those that are ro
 point that these are rounded to. Colluders who know the prior guess the median of what it becomes, which is better.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

@@ -11,8 +11,6 @@ the box, since starts among the rows would not be private; Lloyd without noise h
 Ordinary k-means with several starts and swaps (`weighted_kmeans`) tells what the points themselves allow.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field

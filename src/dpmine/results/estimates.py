@@ -1,10 +1,8 @@
 """Numbers computed from noisy sums, with intervals."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
-from dpmine.questions.value_grids import ValueGrid
+from dpmine.codes.value_grids import ValueGrid
 from dpmine.results.receipts import Receipt
 
 

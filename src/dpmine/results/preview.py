@@ -1,7 +1,5 @@
 """What a question would cost and how far off its answer would be, before anything is spent."""
 
-from __future__ import annotations
-
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.wire_values import value
 

@@ -1,18 +1,17 @@
 """How questions are put in words and replies are read: one class a question, found by type. Nothing here is trusted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from dpmine.base.epsilon import format_units
+from dpmine.base.errors import RequestError
+from dpmine.codes.answers import Quote, Reply
 from dpmine.facts.schema import Schema
-from dpmine.language.answers import Quote, Reply
 from dpmine.language.keys import Key
 from dpmine.language.queries import Query, Question
-from dpmine.language.views import leaf_paths
+from dpmine.language.rule_trees import leaf_paths
 from dpmine.results.preview import Preview
-from dpmine.results.receipts import CellReply
+from dpmine.results.receipts import CellReply, cell_replies
 
 Q = TypeVar("Q", bound=Question)
 
@@ -50,7 +49,10 @@ def reads(kind: type[Question]) -> Callable[[R], R]:
 
 
 def reading_of(question: Q) -> Reading[Q]:
-    return _READINGS[type(question)]
+    reading = _READINGS.get(type(question))
+    if reading is None:
+        raise RequestError(f"Nothing reads the answers to {type(question).__name__}. Import the module with its reading.")
+    return reading
 
 
 def words_of(query: Query) -> str:
@@ -68,8 +70,7 @@ def words_of(query: Query) -> str:
 def results_of(query: Query, reply: Reply, schema: Schema) -> list[Any]:
     """The answer of each cell; None where it was not asked."""
     reading = reading_of(query.question)
-    replies = (CellReply.of(reply, cell) for cell in range(len(reply.answer.numbers)))
-    return [None if found is None else reading.read(query.question, found, schema) for found in replies]
+    return [None if found is None else reading.read(query.question, found, schema) for found in cell_replies(reply)]
 
 
 def preview_of(query: Query, quote: Quote, schema: Schema) -> Preview:

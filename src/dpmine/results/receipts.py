@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpmine.base.epsilon import Epsilon
-from dpmine.language.answers import Reply
+from dpmine.codes.answers import Answer, Quote, Reply
 from dpmine.noise.laws import Law
 
 
@@ -28,11 +29,16 @@ class CellReply:
     laws: tuple[Law, ...]
     receipt: Receipt
 
-    @classmethod
-    def of(cls, reply: Reply, cell: int) -> CellReply | None:
-        """None where the cell was not asked."""
-        numbers = reply.answer.numbers[cell]
-        if numbers is None:
-            return None
-        receipt = Receipt(reply.answer.price[cell], reply.cost, reply.head.sequence, reply.head.digest)
-        return cls(cell, numbers, reply.answer.laws_of(cell), receipt)
+
+def cell_replies(reply: Reply) -> Iterator[CellReply | None]:
+    """What a reply says of each cell; None where it was not asked."""
+    answer, laws = reply.answer, laws_by_price(reply.answer)
+    for cell, (numbers, price) in enumerate(zip(answer.numbers, answer.price, strict=True)):
+        receipt = Receipt(price, reply.cost, reply.head.sequence, reply.head.digest)
+        yield None if numbers is None else CellReply(cell, numbers, laws[price], receipt)
+
+
+def laws_by_price(priced: Answer | Quote) -> dict[Epsilon, tuple[Law, ...]]:
+    """The laws of a cell that was asked at a price: of each of its numbers, or one for all of them."""
+    prices = sorted(paid for paid in set(priced.price) if paid.units)
+    return dict(zip(prices, priced.laws, strict=True))

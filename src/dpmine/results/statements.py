@@ -1,12 +1,10 @@
 """Statements: what was granted and spent, and what that guarantees, in plain sentences."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.wire_values import value
-from dpmine.language.answers import Reply
+from dpmine.codes.answers import Reply
 from dpmine.language.queries import Query
 
 

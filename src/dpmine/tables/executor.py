@@ -1,12 +1,10 @@
 """Where queries go: the kernel next to the data, or a client across the network. Algorithms cannot tell."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from dpmine.base.epsilon import Epsilon
+from dpmine.codes.answers import Quote, Reply
 from dpmine.facts.schema import Schema
-from dpmine.language.answers import Quote, Reply
 from dpmine.language.queries import Query
 from dpmine.results.statements import PaidAnswer, Statement
 

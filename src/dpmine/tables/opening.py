@@ -1,7 +1,5 @@
 """How rows in hand become a private table: what builds on tables never sees the kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any

@@ -1,7 +1,5 @@
 """What questions would cost and how far off their answers would be: one method for each question of a private table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -10,17 +8,16 @@ from dpmine.design.priors import Named
 from dpmine.facts.schema import Schema
 from dpmine.language.model_keys import Nearest, Predicted
 from dpmine.language.queries import Question
+from dpmine.language.splits import Splits
 from dpmine.language.views import LEAF, View
 from dpmine.questions.choose_model import ChooseModel
 from dpmine.questions.histogram import Histogram
-from dpmine.questions.moments import Moments
 from dpmine.questions.offset_sums import OffsetSums
 from dpmine.questions.private_tree import CutRule, PrivateTree
-from dpmine.questions.splits import Splits
 from dpmine.results.preview import Preview
 from dpmine.results.reading import preview_of
 from dpmine.tables import asking
-from dpmine.tables.asking import Amount, Keyed, query_of
+from dpmine.tables.asking import Amount, ColumnName, Keyed, query_of
 from dpmine.tables.executor import Executor
 
 
@@ -47,31 +44,31 @@ class Previews:
     def sparse_histogram(self, *by: Keyed, epsilon: Amount, at_least: int | None = None) -> Preview:
         return self.ask(asking.sparse_histogram(self._schema, by, epsilon, at_least), epsilon=epsilon)
 
-    def sum(self, column: str, *, epsilon: Amount, design: Named | None = None) -> Preview:
-        return self._statistic("sum", column, epsilon, design, Moments(column, (1,), centred=False))
+    def sum(self, column: ColumnName, *, epsilon: Amount, design: Named | None = None) -> Preview:
+        return self._statistic("sum", column, epsilon, design, asking.total(column))
 
-    def mean(self, column: str, *, epsilon: Amount, design: Named | None = None) -> Preview:
-        return self._statistic("mean", column, epsilon, design, Moments(column, (0, 1), centred=True))
+    def mean(self, column: ColumnName, *, epsilon: Amount, design: Named | None = None) -> Preview:
+        return self._statistic("mean", column, epsilon, design, asking.mean(column))
 
-    def variance(self, column: str, *, epsilon: Amount) -> Preview:
-        return self.ask(Moments(column, (0, 1, 2), centred=True), epsilon=epsilon)
+    def variance(self, column: ColumnName, *, epsilon: Amount) -> Preview:
+        return self.ask(asking.variance(column), epsilon=epsilon)
 
-    def sums(self, columns: Sequence[str], *, epsilon: Amount, ball: str | None = None) -> Preview:
+    def sums(self, columns: Sequence[ColumnName], *, epsilon: Amount, ball: str | None = None) -> Preview:
         return self.ask(asking.vector_sums(self._schema, columns, epsilon, ball, means=False), epsilon=epsilon)
 
-    def means(self, columns: Sequence[str], *, epsilon: Amount, ball: str | None = None) -> Preview:
+    def means(self, columns: Sequence[ColumnName], *, epsilon: Amount, ball: str | None = None) -> Preview:
         return self.ask(asking.vector_sums(self._schema, columns, epsilon, ball, means=True), epsilon=epsilon)
 
-    def quantile(self, column: str, order: float | str | Decimal, *, epsilon: Amount) -> Preview:
+    def quantile(self, column: ColumnName, order: float | str | Decimal, *, epsilon: Amount) -> Preview:
         return self.ask(asking.quantile(column, order), epsilon=epsilon)
 
-    def median(self, column: str, *, epsilon: Amount, design: Named | None = None) -> Preview:
+    def median(self, column: ColumnName, *, epsilon: Amount, design: Named | None = None) -> Preview:
         return self._statistic("median", column, epsilon, design, asking.quantile(column, asking.MEDIAN))
 
-    def min(self, column: str, *, epsilon: Amount) -> Preview:
+    def min(self, column: ColumnName, *, epsilon: Amount) -> Preview:
         return self.quantile(column, asking.LOWEST, epsilon=epsilon)
 
-    def max(self, column: str, *, epsilon: Amount, design: Named | None = None) -> Preview:
+    def max(self, column: ColumnName, *, epsilon: Amount, design: Named | None = None) -> Preview:
         return self._statistic("max", column, epsilon, design, asking.quantile(column, asking.HIGHEST))
 
     def choose(
@@ -105,11 +102,11 @@ class Previews:
 
     def ask(self, question: Question, *, epsilon: Amount) -> Preview:
         """What any question would cost."""
-        query = query_of(self._view, LEAF, question, epsilon)
+        query = query_of(self._schema, self._view, LEAF, question, epsilon)
         return preview_of(query, self._executor.preview(query), self._schema)
 
     def _statistic(
-        self, statistic: str, column: str | None, epsilon: Amount, design: Named | None, plain: Question
+        self, statistic: str, column: ColumnName | None, epsilon: Amount, design: Named | None, plain: Question
     ) -> Preview:
         """Of the plain question, or of the one with designed noise and why that would be taken."""
         if design is None:

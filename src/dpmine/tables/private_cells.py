@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dpmine.base.errors import RequestError
 from dpmine.facts.schema import Schema
 from dpmine.language.columns import Column
 from dpmine.language.keys import Key
 from dpmine.language.predicates import Predicate
 from dpmine.language.queries import Question
-from dpmine.language.views import Rules, View, leaf_paths
-from dpmine.questions.choose_label import ChooseLabel
-from dpmine.questions.choose_split import ChooseSplit
-from dpmine.questions.histogram import Histogram
-from dpmine.questions.splits import Splits
-from dpmine.results.choose_label import ChosenLabel
-from dpmine.results.choose_split import ChosenSplit, Stayed
-from dpmine.results.histogram import NoisyCount, NoisyHistogram
+from dpmine.language.rule_trees import leaf_paths
+from dpmine.language.splits import Splits
+from dpmine.language.views import Rules, View
+from dpmine.questions.choose_label import ChooseLabel, ChosenLabel
+from dpmine.questions.choose_split import ChooseSplit, ChosenSplit, Stayed
+from dpmine.questions.histogram import Histogram, NoisyCount, NoisyHistogram
 from dpmine.results.preview import Preview
 from dpmine.results.reading import preview_of, results_of
 from dpmine.tables import asking
@@ -25,6 +24,10 @@ from dpmine.tables.asking import Amounts, Keyed, query_of
 from dpmine.tables.executor import Executor
 
 CellCandidates = Keyed | Sequence[Keyed | Splits] | Sequence[Sequence[Keyed | Splits]]
+
+
+class NotOfCells(RequestError, AttributeError):
+    """A question that only a table knows: an error of dpmine, and what Python expects where an attribute is missing."""
 
 
 class PrivateCells:
@@ -78,14 +81,14 @@ class PrivateCells:
 
     def ask(self, question: Question, *, epsilon: Amounts, request_key: str | None = None) -> list[Any]:
         """Ask any question of every cell."""
-        query = query_of(self._view, self._rules, question, epsilon)
+        query = query_of(self._schema, self._view, self._rules, question, epsilon)
         return results_of(query, self._executor.answer(query, key=request_key), self.schema)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             """Say what to do instead of what only a table knows."""
-            raise AttributeError(
+            raise NotOfCells(
                 f"Cells know count, histogram, choose and ask, not {name!r}: call that on the table before it is split into "
                 "cells."
             )
@@ -98,6 +101,7 @@ class CellPreviews:
         self._executor = executor
         self._view = view
         self._rules = rules
+        self._schema = executor.schema
 
     def count(self, *, epsilon: Amounts) -> Preview:
         return self.ask(Histogram(()), epsilon=epsilon)
@@ -114,11 +118,11 @@ class CellPreviews:
         mechanism: str | None = None,
         calibration: str = "monotone",
     ) -> Preview:
-        return self.ask(_choice(self._executor.schema, among, score, mechanism, calibration), epsilon=epsilon)
+        return self.ask(_choice(self._schema, among, score, mechanism, calibration), epsilon=epsilon)
 
     def ask(self, question: Question, *, epsilon: Amounts) -> Preview:
-        query = query_of(self._view, self._rules, question, epsilon)
-        return preview_of(query, self._executor.preview(query), self._executor.schema)
+        query = query_of(self._schema, self._view, self._rules, question, epsilon)
+        return preview_of(query, self._executor.preview(query), self._schema)
 
 
 def _choice(

@@ -18,30 +18,25 @@ from dpmine.language.parsing import parse_predicate
 from dpmine.language.predicates import Predicate
 from dpmine.language.queries import Question
 from dpmine.language.resolver import MOST_FITTED_STEPS
-from dpmine.language.views import LEAF, Cell, Rules, Split, View, Where
-from dpmine.questions.choose_model import ChooseModel
-from dpmine.questions.histogram import Histogram
-from dpmine.questions.moments import Moments
-from dpmine.questions.offset_sums import OffsetSums
-from dpmine.questions.private_tree import CutRule, PrivateTree
-from dpmine.questions.splits import Splits
-from dpmine.results.choose_label import ChosenLabel
-from dpmine.results.choose_model import ChosenModel
-from dpmine.results.choose_split import ChosenSplit, Stayed
-from dpmine.results.designed_statistic import DesignedAnswer
+from dpmine.language.splits import Splits
+from dpmine.language.views import LEAF, Cell, Rules, View, Where
+from dpmine.questions.choose_label import ChosenLabel
+from dpmine.questions.choose_model import ChooseModel, ChosenModel
+from dpmine.questions.choose_split import ChosenSplit, Stayed
+from dpmine.questions.designed_statistic import DesignedAnswer
+from dpmine.questions.histogram import Histogram, NoisyCount, NoisyHistogram
+from dpmine.questions.moments import Moments, NoisyMoments
+from dpmine.questions.offset_sums import NoisyOffsetSums, OffsetSums
+from dpmine.questions.private_tree import CutRule, GrownPrivateTree, PrivateTree
+from dpmine.questions.quantile import ChosenQuantile
+from dpmine.questions.sparse_histogram import NoisySparseHistogram
+from dpmine.questions.vector_sums import NoisyVectorSums
 from dpmine.results.estimates import Estimate
-from dpmine.results.histogram import NoisyCount, NoisyHistogram
-from dpmine.results.moments import NoisyMoments
-from dpmine.results.offset_sums import NoisyOffsetSums
-from dpmine.results.private_tree import GrownPrivateTree
-from dpmine.results.quantile import ChosenQuantile
 from dpmine.results.reading import results_of
-from dpmine.results.receipts import CellReply
-from dpmine.results.sparse_histogram import NoisySparseHistogram
+from dpmine.results.receipts import cell_replies
 from dpmine.results.statements import Statement
-from dpmine.results.vector_sums import NoisyVectorSums
 from dpmine.tables import asking
-from dpmine.tables.asking import Amount, Keyed, SplitScore, query_of
+from dpmine.tables.asking import Amount, ColumnName, Keyed, SplitScore, query_of
 from dpmine.tables.executor import Executor
 from dpmine.tables.previews import Previews
 from dpmine.tables.private_cells import PrivateCells
@@ -110,10 +105,7 @@ class PrivateTable:
 
     def cells(self, rules: Rules | Keyed) -> PrivateCells:
         """The same view split into the cells of a rule tree (or of one key): each question then asks every cell."""
-        if not isinstance(rules, Rules):
-            key = key_of(rules)
-            rules = Split(key, (LEAF,) * len(key.labels(self.schema)))
-        return PrivateCells(self._executor, self._view, rules)
+        return PrivateCells(self._executor, self._view, asking.rules_of(rules, self.schema))
 
     # -- counts -----------------------------------------------------------------------------------------------------
 
@@ -157,23 +149,29 @@ class PrivateTable:
     # -- sums and means ---------------------------------------------------------------------------------------------
 
     @overload
-    def sum(self, column: str, *, epsilon: Amount, design: None = ..., request_key: str | None = ...) -> Estimate: ...
+    def sum(self, column: ColumnName, *, epsilon: Amount, design: None = ..., request_key: str | None = ...) -> Estimate: ...
     @overload
-    def sum(self, column: str, *, epsilon: Amount, design: Named, request_key: str | None = ...) -> DesignedAnswer: ...
     def sum(
-        self, column: str, *, epsilon: Amount, design: Named | None = None, request_key: str | None = None
+        self, column: ColumnName, *, epsilon: Amount, design: Named, request_key: str | None = ...
+    ) -> DesignedAnswer: ...
+    def sum(
+        self, column: ColumnName, *, epsilon: Amount, design: Named | None = None, request_key: str | None = None
     ) -> Estimate | DesignedAnswer:
         """The sum of a numeric column, clamped to its public bounds and floored to its grid."""
         if design is not None:
             return self._designed("sum", column, epsilon, design, request_key)
-        return self._moments(Moments(column, (1,), centred=False), epsilon, request_key).total()
+        return self._moments(asking.total(column), epsilon, request_key).total()
 
     @overload
-    def mean(self, column: str, *, epsilon: Amount, design: None = ..., request_key: str | None = ...) -> Estimate: ...
-    @overload
-    def mean(self, column: str, *, epsilon: Amount, design: Named, request_key: str | None = ...) -> DesignedAnswer: ...
     def mean(
-        self, column: str, *, epsilon: Amount, design: Named | None = None, request_key: str | None = None
+        self, column: ColumnName, *, epsilon: Amount, design: None = ..., request_key: str | None = ...
+    ) -> Estimate: ...
+    @overload
+    def mean(
+        self, column: ColumnName, *, epsilon: Amount, design: Named, request_key: str | None = ...
+    ) -> DesignedAnswer: ...
+    def mean(
+        self, column: ColumnName, *, epsilon: Amount, design: Named | None = None, request_key: str | None = None
     ) -> Estimate | DesignedAnswer:
         """The mean of a numeric column, from a noisy count and a noisy sum around the middle of the grid.
 
@@ -181,14 +179,14 @@ class PrivateTable:
         """
         if design is not None:
             return self._designed("mean", column, epsilon, design, request_key)
-        return self._moments(Moments(column, (0, 1), centred=True), epsilon, request_key).mean()
+        return self._moments(asking.mean(column), epsilon, request_key).mean()
 
-    def variance(self, column: str, *, epsilon: Amount, request_key: str | None = None) -> Estimate:
+    def variance(self, column: ColumnName, *, epsilon: Amount, request_key: str | None = None) -> Estimate:
         """The variance of a numeric column, from a noisy count, sum and sum of squares."""
-        return self._moments(Moments(column, (0, 1, 2), centred=True), epsilon, request_key).variance()
+        return self._moments(asking.variance(column), epsilon, request_key).variance()
 
     def sums(
-        self, columns: Sequence[str], *, epsilon: Amount, ball: str | None = None, request_key: str | None = None
+        self, columns: Sequence[ColumnName], *, epsilon: Amount, ball: str | None = None, request_key: str | None = None
     ) -> NoisyVectorSums:
         """The sums of several numeric columns with one noise for all: about half the noise of one after the other."""
         question = asking.vector_sums(self.schema, columns, epsilon, ball, means=False)
@@ -196,7 +194,7 @@ class PrivateTable:
         return summed
 
     def means(
-        self, columns: Sequence[str], *, epsilon: Amount, ball: str | None = None, request_key: str | None = None
+        self, columns: Sequence[ColumnName], *, epsilon: Amount, ball: str | None = None, request_key: str | None = None
     ) -> NoisyVectorSums:
         """The means of several numeric columns, from a noisy count and noisy sums with one noise for all."""
         question = asking.vector_sums(self.schema, columns, epsilon, ball, means=True)
@@ -206,7 +204,7 @@ class PrivateTable:
     # -- quantiles --------------------------------------------------------------------------------------------------
 
     def quantile(
-        self, column: str, order: float | str | Decimal, *, epsilon: Amount, request_key: str | None = None
+        self, column: ColumnName, order: float | str | Decimal, *, epsilon: Amount, request_key: str | None = None
     ) -> ChosenQuantile:
         """A grid point at or near the quantile of that order (0.5 is the median), chosen privately."""
         chosen: ChosenQuantile = self.ask(asking.quantile(column, order), epsilon=epsilon, request_key=request_key)
@@ -214,12 +212,14 @@ class PrivateTable:
 
     @overload
     def median(
-        self, column: str, *, epsilon: Amount, design: None = ..., request_key: str | None = ...
+        self, column: ColumnName, *, epsilon: Amount, design: None = ..., request_key: str | None = ...
     ) -> ChosenQuantile: ...
     @overload
-    def median(self, column: str, *, epsilon: Amount, design: Named, request_key: str | None = ...) -> DesignedAnswer: ...
     def median(
-        self, column: str, *, epsilon: Amount, design: Named | None = None, request_key: str | None = None
+        self, column: ColumnName, *, epsilon: Amount, design: Named, request_key: str | None = ...
+    ) -> DesignedAnswer: ...
+    def median(
+        self, column: ColumnName, *, epsilon: Amount, design: Named | None = None, request_key: str | None = None
     ) -> ChosenQuantile | DesignedAnswer:
         """A grid point at or near the median, chosen privately.
 
@@ -229,16 +229,20 @@ class PrivateTable:
             return self._designed("median", column, epsilon, design, request_key)
         return self.quantile(column, asking.MEDIAN, epsilon=epsilon, request_key=request_key)
 
-    def min(self, column: str, *, epsilon: Amount, request_key: str | None = None) -> ChosenQuantile:
+    def min(self, column: ColumnName, *, epsilon: Amount, request_key: str | None = None) -> ChosenQuantile:
         """The 0.5 % quantile: the true minimum is one row's value, which no private answer may follow."""
         return self.quantile(column, asking.LOWEST, epsilon=epsilon, request_key=request_key)
 
     @overload
-    def max(self, column: str, *, epsilon: Amount, design: None = ..., request_key: str | None = ...) -> ChosenQuantile: ...
-    @overload
-    def max(self, column: str, *, epsilon: Amount, design: Named, request_key: str | None = ...) -> DesignedAnswer: ...
     def max(
-        self, column: str, *, epsilon: Amount, design: Named | None = None, request_key: str | None = None
+        self, column: ColumnName, *, epsilon: Amount, design: None = ..., request_key: str | None = ...
+    ) -> ChosenQuantile: ...
+    @overload
+    def max(
+        self, column: ColumnName, *, epsilon: Amount, design: Named, request_key: str | None = ...
+    ) -> DesignedAnswer: ...
+    def max(
+        self, column: ColumnName, *, epsilon: Amount, design: Named | None = None, request_key: str | None = None
     ) -> ChosenQuantile | DesignedAnswer:
         """The 99.5 % quantile: the true maximum is one row's value, which no private answer may follow.
 
@@ -334,7 +338,7 @@ class PrivateTable:
 
     def ask(self, question: Question, *, epsilon: Amount, request_key: str | None = None) -> Any:
         """Ask any question of this view; what comes back is how its kind is read."""
-        query = query_of(self._view, LEAF, question, epsilon)
+        query = query_of(self._schema, self._view, LEAF, question, epsilon)
         return results_of(query, self._executor.answer(query, key=request_key), self.schema)[0]
 
     def _moments(self, question: Moments, epsilon: Amount, request_key: str | None) -> NoisyMoments:
@@ -342,11 +346,11 @@ class PrivateTable:
         return summed
 
     def _designed(
-        self, statistic: str, column: str | None, epsilon: Amount, named: Named, request_key: str | None
+        self, statistic: str, column: ColumnName | None, epsilon: Amount, named: Named, request_key: str | None
     ) -> DesignedAnswer:
         made, question = asking.designed(self.schema, statistic, column, epsilon, named)
-        query = query_of(self._view, LEAF, question, epsilon)
-        told = CellReply.of(self._executor.answer(query, key=request_key), 0)
+        query = query_of(self._schema, self._view, LEAF, question, epsilon)
+        (told,) = cell_replies(self._executor.answer(query, key=request_key))
         assert told is not None
         return DesignedAnswer.of(made, question, told)
 

@@ -1,11 +1,11 @@
 """Room for work in many questions: it fails before it spends, and not halfway."""
 
-from __future__ import annotations
+from collections import Counter
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import BudgetError
+from dpmine.codes.answers import Quote, Reply
 from dpmine.facts.schema import Schema
-from dpmine.language.answers import Quote, Reply
 from dpmine.language.keys import Part
 from dpmine.language.queries import Query
 from dpmine.language.views import LEAF, Cell, View
@@ -21,7 +21,8 @@ class RoomFirst:
         self._executor = executor
         # Asked of a part that nobody asks about: a count of this very view may be answered already, and would seem free.
         self._unasked = view.then(Cell(Part("room for all that follows", (1, 1)), 0))
-        self._in_all = self._needed = epsilon.units
+        self._in_all = epsilon.units
+        self._paid: Counter[View] = Counter()  # by view: whatever is asked of one adds up, and views may be disjoint
         self._checked = False
 
     @property
@@ -31,7 +32,7 @@ class RoomFirst:
     def answer(self, query: Query, *, key: str | None = None) -> Reply:
         if not self._checked:
             if self._executor.preview(query).cached:
-                self._needed -= max(epsilon.units for epsilon in query.epsilon)  # paid, by whoever began this before
+                self._paid[query.view] += max(epsilon.units for epsilon in query.epsilon)  # by whoever began this before
             else:
                 self._check()
                 self._checked = True
@@ -39,14 +40,15 @@ class RoomFirst:
 
     def _check(self) -> None:
         """One question at the whole amount costs at least what several ones cost that share it."""
-        if self._needed <= 0:
+        rest = self._in_all - max(self._paid.values(), default=0)
+        if rest <= 0:
             return
-        needed = self._executor.preview(Query(self._unasked, LEAF, Histogram(()), (Epsilon(self._needed),)))
+        needed = self._executor.preview(Query(self._unasked, LEAF, Histogram(()), (Epsilon(rest),)))
         if needed.cached or (needed.cost <= needed.remaining and needed.dataset_suffices):
             return
         what = (
             "Cannot begin: this needs epsilon {} in all"
-            if self._needed == self._in_all
+            if rest == self._in_all
             else "Cannot go on: the rest needs epsilon {}"
         )
         short = needed.cost > needed.remaining

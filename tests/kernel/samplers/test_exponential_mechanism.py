@@ -17,9 +17,11 @@ from support.bits import Metered, Script, bits64
 from support.laws import ALARM, exponential_law, frequencies, p_value
 
 from dpmine.base.errors import RequestError
+from dpmine.codes.choices import MOST_COPIES
 from dpmine.kernel.mechanisms.choose_split import FAMILY_MASS
 from dpmine.kernel.samplers import choice
-from dpmine.kernel.samplers.choice import _by_doubles, _by_integers, _chosen_interval, exponential, stretches
+from dpmine.kernel.samplers.choice import _by_doubles, _chosen_interval, _ends, exponential, stretches
+from dpmine.kernel.samplers.coins import sure_interval
 from dpmine.kernel.samplers.entropy import Entropy
 from dpmine.questions.choose_split import MOST_CANDIDATES
 
@@ -61,11 +63,15 @@ def test_the_exponential_mechanism_follows_its_exact_law(case: str) -> None:
     assert misfit(exponential, *CASES[case]) > ALARM
 
 
+def by_integers(drawn: int, bits: int, gaps: np.ndarray, weights: np.ndarray, rate: Fraction) -> int | None:
+    return sure_interval(drawn, bits, *_ends(bits, gaps, weights, rate))
+
+
 def by_integers_alone(entropy: Entropy, scores: np.ndarray, masses: np.ndarray, *, rate: Fraction) -> int:
     """The second, slower look for every draw."""
     bits, drawn = 64, entropy.bits(64)
     while True:
-        place = _by_integers(drawn, bits, scores.max() - scores, masses, rate)
+        place = by_integers(drawn, bits, scores.max() - scores, masses, rate)
         if place is not None:
             return place
         bits, drawn = bits + 64, (drawn << 64) | entropy.bits(64)
@@ -177,7 +183,7 @@ def test_masses_that_doubles_cannot_add_exactly_are_refused(masses: list[int]) -
 def test_the_largest_choice_that_can_be_asked_fits_its_masses() -> None:
     """A refusal after the charge would waste budget, so no query may reach it: the public limits come first."""
     assert FAMILY_MASS * MOST_CANDIDATES < 2**50
-    assert MOST_CANDIDATES <= choice.MOST_COPIES
+    assert MOST_CANDIDATES <= MOST_COPIES
 
 
 def test_equal_neighbours_share_one_interval_evenly() -> None:
@@ -220,9 +226,9 @@ def test_doubles_never_contradict_integers(
         place = _by_doubles(drawn, gaps, weights, rate)
         if place is None:
             continue
-        assert _by_integers(drawn, 64, gaps, weights, rate) in (place, None)
+        assert by_integers(drawn, 64, gaps, weights, rate) in (place, None)
         for rest in (0, WORD - 1):  # whatever bits would have come next
-            assert _by_integers(drawn << 64 | rest, 128, gaps, weights, rate) == place
+            assert by_integers(drawn << 64 | rest, 128, gaps, weights, rate) == place
 
 
 def test_integers_decide_what_doubles_leave_open() -> None:
@@ -231,8 +237,8 @@ def test_integers_decide_what_doubles_leave_open() -> None:
     (end,) = boundaries([1, 0], [1, 1], rate, 64)
     for drawn, place in ((end - 2, 0), (end + 2, 1)):
         assert _by_doubles(drawn, gaps, masses, rate) is None
-        assert _by_integers(drawn, 64, gaps, masses, rate) == place
-    assert _by_integers(end, 64, gaps, masses, rate) is None
+        assert by_integers(drawn, 64, gaps, masses, rate) == place
+    assert by_integers(end, 64, gaps, masses, rate) is None
 
 
 def test_a_candidate_beyond_all_doubles_can_still_be_chosen() -> None:
@@ -249,11 +255,11 @@ def test_a_second_look_is_rare(monkeypatch: pytest.MonkeyPatch, candidates: int,
     """Chance of a second look: 8e-12 for each end of a candidate. False-alarm rate below 1e-6; 8 bytes for each choice."""
     looks = []
 
-    def counted(*arguments: Any) -> int | None:
+    def counted(*arguments: Any) -> tuple[list[int], list[int]]:
         looks.append(arguments)
-        return _by_integers(*arguments)
+        return _ends(*arguments)
 
-    monkeypatch.setattr(choice, "_by_integers", counted)
+    monkeypatch.setattr(choice, "_ends", counted)
     source, scores, masses = Metered(), array(list(range(candidates))), array([1] * candidates)
     for _ in range(draws):
         exponential(source, scores, masses, rate=Fraction(1, candidates))

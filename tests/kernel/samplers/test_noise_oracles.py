@@ -58,7 +58,7 @@ def test_the_published_rejection_sampler_agrees(scale: Fraction) -> None:
 
 def opendp_noise() -> Any:
     pytest.importorskip("opendp")
-    from dpmine.kernel.samplers.opendp import OpenDPNoise
+    from dpmine.owner.opendp_noise import OpenDPNoise
 
     return OpenDPNoise()
 
@@ -108,7 +108,7 @@ def never_less_noise(asked: float, scale: Fraction) -> bool:
 @given(st.integers(1, 10**15))
 def test_opendp_gets_the_scale_rounded_up(units: int) -> None:
     pytest.importorskip("opendp")
-    from dpmine.kernel.samplers.opendp import OpenDPNoise
+    from dpmine.owner.opendp_noise import OpenDPNoise
 
     source = OpenDPNoise.__new__(OpenDPNoise)
     source._dp, source._samplers = Recorder(), {}

@@ -16,10 +16,8 @@ from scipy.integrate import quad
 from support.bits import Script, bits64, word
 from support.laws import ALARM, decimal_exp, frequencies, p_value, permute_and_flip_law
 
-from dpmine.base.errors import RequestError
 from dpmine.kernel.samplers.choice import _coins, exponential, permute_and_flip
 from dpmine.kernel.samplers.entropy import Entropy
-from dpmine.questions.choices import MOST_COPIES
 
 WORD = 2**64
 NODES, SIZES = np.polynomial.legendre.leggauss(80)  # integrates polynomials up to degree 159 exactly
@@ -161,11 +159,6 @@ def test_the_first_to_accept_in_the_drawn_order_wins() -> None:
     script = Script(*tags, *high, *[word(2**31)] * 3)
     assert permute_and_flip(script, array([9, 8, 7]), rate=Fraction(1)) == 1
     assert script.used_up
-
-
-def test_too_many_candidates_are_refused() -> None:
-    with pytest.raises(RequestError, match="at most"):
-        permute_and_flip(Script(), np.zeros(MOST_COPIES + 1, dtype=np.int64), rate=Fraction(1))
 
 
 # -- weights -----------------------------------------------------------------------------------------------------------

@@ -22,8 +22,9 @@ from dpmine.kernel.samplers import sparse
 from dpmine.kernel.samplers.entropy import Entropy
 from dpmine.kernel.samplers.laplace import LIMIT, ExactNoise, NoiseSource, add_noise, geometric
 from dpmine.kernel.samplers.sparse import _exact_gap, _gaps, _power_bounds, _successes, sparse_counts
-from dpmine.noise.laws import of_counts
-from dpmine.noise.phantoms import phantoms, threshold_for
+from dpmine.noise.phantoms import phantoms
+from dpmine.noise.spread import of_counts
+from dpmine.noise.thresholds import threshold_for
 
 WORD = 2**64
 Shown = tuple[np.ndarray, np.ndarray]

@@ -14,13 +14,15 @@ from support.laws import ALARM, DIGITS, decimal_exp, p_value
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
+from dpmine.design.balls import best_inner_boxes
 from dpmine.kernel.samplers import staircase
 from dpmine.kernel.samplers.entropy import Entropy
 from dpmine.kernel.samplers.finite_rows import drawn_output
 from dpmine.kernel.samplers.laplace import ExactNoise
 from dpmine.kernel.samplers.staircase import box_staircase, volume_in_levels
-from dpmine.noise.boxes import BoxNoise, best_inner_boxes
+from dpmine.noise.boxes import BoxNoise
 from dpmine.noise.finite_tables import FiniteTable
+from dpmine.noise.laws import BoxStaircase
 
 Vector = tuple[int, ...]
 BOXES: list[tuple[Vector, Vector, str]] = [
@@ -223,7 +225,7 @@ def test_the_same_number_of_geometric_draws_is_taken_whatever_comes() -> None:
 @pytest.mark.parametrize(("lengths", "inner"), [((), ()), ((3,), (3,)), ((3,), (-1,)), ((0,), (0,)), ((2, 2), (1,))])
 def test_boxes_that_make_no_sense_are_refused(lengths: Vector, inner: Vector) -> None:
     with pytest.raises(RequestError):
-        box_staircase(Entropy(), lengths, inner, epsilon=Fraction(1))
+        BoxStaircase(lengths, inner, Epsilon.parse(1), 0)
 
 
 # -- rows of finite mechanisms -----------------------------------------------------------------------------------------

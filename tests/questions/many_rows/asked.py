@@ -10,7 +10,6 @@ from support.executors import across_the_wire
 
 import dpmine as dm
 import many_rows.mechanism
-import many_rows.reading
 from dpmine.audit.catalogue import all_pairs
 from dpmine.audit.mutants import patched
 from dpmine.audit.running import QUICK, judge, number_of_tests
@@ -35,7 +34,7 @@ def asked(private: PrivateTable) -> dict[str, Any]:
     (again,) = results_of(paid[0].query, paid[0].reply, private.schema)
     return {
         "preview": [str(preview.cost), preview.expected_error],
-        "answer": [found.seems, str(found), str(found.law)],
+        "answer": [found.seems, str(found), found.law.scale],
         "few": few.seems,
         "cells": [None if each is None else str(each.receipt.epsilon) for each in in_wards],
         "spent": str(private.statement().allotments[0].spent),

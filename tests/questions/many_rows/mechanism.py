@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dpmine.base.epsilon import Epsilon
-from dpmine.facts.facts import Facts
-from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers, answers
+from dpmine.codes.domain import Domain
+from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers
 from dpmine.kernel.samplers.laplace import add_noise
 from dpmine.noise.laws import DiscreteLaplace, laplace
-from many_rows.question import ResolvedManyRows
+from many_rows.codes import ResolvedManyRows
 
 
-@answers(ResolvedManyRows)
-class NoisyComparison(Mechanism[ResolvedManyRows, DiscreteLaplace]):
+class NoisyComparison(Mechanism[ResolvedManyRows, DiscreteLaplace], answers=ResolvedManyRows):
     """1 where the noisy number of rows reaches the public number, else 0.
 
     Claim        epsilon-DP for adding or removing one row.
@@ -22,7 +21,7 @@ class NoisyComparison(Mechanism[ResolvedManyRows, DiscreteLaplace]):
     Reference    Dwork, McSherry, Nissim, Smith 2006.
     """
 
-    def laws(self, question: ResolvedManyRows, facts: Facts, epsilon: Epsilon) -> tuple[DiscreteLaplace]:
+    def laws(self, question: ResolvedManyRows, domain: Domain, epsilon: Epsilon) -> tuple[DiscreteLaplace]:
         return (laplace(1, epsilon),)
 
     def release(self, asked: Asked[ResolvedManyRows, DiscreteLaplace]) -> list[Numbers | None]:

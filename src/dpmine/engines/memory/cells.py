@@ -1,7 +1,5 @@
 """The cell of every row, refined from the remembered cells of the rule tree without its deepest level."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
@@ -9,11 +7,11 @@ from functools import singledispatch
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.codes.rows import Branch, Cells, Enter, Keep, Recode, RowKey, RowRules, RowStep
 from dpmine.engines.memory.columns import Column, TruthColumn
 from dpmine.engines.memory.keys import column_of, source_of, table_of
 from dpmine.engines.memory.rows import Codes, Rows
 from dpmine.facts.encoding import smallest_type
-from dpmine.language.resolved import Branch, Cells, Enter, Keep, Recode, RowKey, RowRules, RowStep
 
 
 @dataclass(frozen=True, eq=False, repr=False)

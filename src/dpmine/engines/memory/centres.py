@@ -1,17 +1,15 @@
 """Nearest centres, row by row: which centre it is, and in which band of distances the row lies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.codes.rows import BandedDistance, NearestCentre
 from dpmine.engines.memory import sizes
 from dpmine.engines.memory.rows import Codes
 from dpmine.facts.encoding import smallest_type
-from dpmine.language.resolved import BandedDistance, NearestCentre
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.codes.rows import RowTest
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory.row_tests import rows_for_which
 from dpmine.engines.memory.rows import Codes
-from dpmine.language.resolved import RowTest
 
 
 class Column(Protocol):

@@ -4,12 +4,11 @@ Row ids of cells are cached and refined as a rule tree grows; counts are memoise
 trust boundary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
+from dpmine.codes.rows import Cells, NearestCentre, RowKey, RowRules, RowStep
 from dpmine.engines.cache import cached_counts
 from dpmine.engines.cutting import RowCutting
 from dpmine.engines.encoding import EncodedTable
@@ -19,7 +18,6 @@ from dpmine.engines.memory.occupied import occupied
 from dpmine.engines.memory.offsets import clipped_sums
 from dpmine.engines.memory.rows import Codes, Integers, Rows
 from dpmine.engines.memory.tallies import tallies_of
-from dpmine.language.resolved import Cells, NearestCentre, RowKey, RowRules, RowStep
 
 
 class MemoryEngine:

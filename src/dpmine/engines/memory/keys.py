@@ -1,26 +1,16 @@
 """Keys of rows: for every type of key the column that its values come from."""
 
-from __future__ import annotations
-
 from functools import singledispatch
 
 import numpy as np
 
+from dpmine.codes.rows import BandedDistance, BandedSum, HashedPart, LargestSum, NearestCentre, Recode, RowKey, Tested
+from dpmine.codes.runs import labels_by_code
 from dpmine.engines.memory.centres import DistanceColumn, NearestColumn
 from dpmine.engines.memory.columns import CodeColumn, Column, TruthColumn
 from dpmine.engines.memory.models import BandedSumColumn, LargestSumColumn, splits_of
 from dpmine.engines.memory.rows import Codes, Rows
 from dpmine.facts.encoding import smallest_type
-from dpmine.language.resolved import (
-    BandedDistance,
-    BandedSum,
-    HashedPart,
-    LargestSum,
-    NearestCentre,
-    Recode,
-    RowKey,
-    Tested,
-)
 
 
 @singledispatch
@@ -71,4 +61,4 @@ def source_of(key: RowKey) -> RowKey:
 
 def table_of(key: Recode, size: int) -> Codes:
     """The value of a recoding key for every code of its attribute."""
-    return np.array(key.table(size), dtype=smallest_type(key.size))
+    return np.array(labels_by_code(key, size), dtype=smallest_type(key.size))

@@ -1,17 +1,15 @@
 """Models of trees, row by row: the label of the largest sum of scores, or the band of one sum."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.codes.rows import BandedSum, LargestSum, LeafScores, Recode, RowScores, ScoreBranch
 from dpmine.engines.memory.columns import Column
 from dpmine.engines.memory.rows import Codes, Integers
 from dpmine.facts.encoding import smallest_type
-from dpmine.language.resolved import BandedSum, LargestSum, LeafScores, Recode, RowScores, ScoreBranch
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,19 +1,17 @@
 """Occupied combinations: the numbers of those that hold rows, in an array where there are few and by sorting where many."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.codes.rows import Cells, Recode, RowKey
 from dpmine.engines.memory import sizes
 from dpmine.engines.memory.cells import cell_ids
 from dpmine.engines.memory.columns import Column, JointColumn, WeightedColumn
 from dpmine.engines.memory.keys import column_of, table_of
 from dpmine.engines.memory.rows import Codes, Integers, Rows
-from dpmine.language.resolved import Cells, Recode, RowKey
 
 
 def occupied(cells: Cells, keys: tuple[RowKey, ...], rows: Rows) -> tuple[Integers, Integers]:

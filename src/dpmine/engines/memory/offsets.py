@@ -1,15 +1,13 @@
 """Sums of clipped offsets: how far the rows of each centre lie from its origin, together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
+from dpmine.codes.rows import Cells, NearestCentre
 from dpmine.engines.memory.cells import cell_ids
 from dpmine.engines.memory.keys import column_of
 from dpmine.engines.memory.rows import Integers, Rows
-from dpmine.language.resolved import Cells, NearestCentre
 
 
 def clipped_sums(

@@ -1,17 +1,15 @@
 """Opening a table for the memory engine: every row is read and encoded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpmine.base.errors import RequestError
+from dpmine.codes.aggregates import Engine
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.memory.engine import MemoryEngine
 from dpmine.engines.opened import OpenedTable
 from dpmine.engines.persons import capped
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import reading
-from dpmine.language.aggregates import Engine
 
 
 def open_in_memory(table: Any, schema: Schema, memory_limit: str | None) -> OpenedTable:

@@ -1,14 +1,12 @@
 """Tests of rows: for which rows of a chunk a predicate on codes holds, found by the test's type."""
 
-from __future__ import annotations
-
 from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.codes.rows import All, Any_, Holds, InCodes, Negation, RowTest
 from dpmine.engines.encoding import EncodedTable
-from dpmine.language.resolved import All, Any_, Holds, InCodes, Negation, RowTest
 
 Truths = NDArray[np.bool_]
 

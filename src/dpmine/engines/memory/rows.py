@@ -1,18 +1,16 @@
 """The rows of an encoded table as the memory engine's rooms read them: chunk by chunk, under a ledger's split key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.codes.rows import HashedPart, Recode, RowKey
 from dpmine.engines.cache import Cache, cache_name
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.hashing import row_parts
 from dpmine.engines.memory import sizes
-from dpmine.language.resolved import HashedPart, Recode, RowKey
 
 Integers = NDArray[np.int64]
 Codes = NDArray[np.unsignedinteger]

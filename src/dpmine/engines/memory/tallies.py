@@ -1,7 +1,5 @@
 """Tallies: row counts by cell and some keys at once, of which the counts of several groups of keys are sums."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.codes.rows import RowKey
 from dpmine.engines.memory import sizes
 from dpmine.engines.memory.rows import Codes, Integers
-from dpmine.language.resolved import RowKey
 
 
 @dataclass(frozen=True, eq=False, repr=False)

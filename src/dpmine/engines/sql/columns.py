@@ -4,16 +4,14 @@
 ...). Layers add what a query needs more than once: hashes of rows, sums of models, distances.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from dpmine.codes.rows import NearestCentre, RowKey
 from dpmine.engines.hashing import multipliers
 from dpmine.engines.sql.dialect import Dialect
 from dpmine.facts.schema import Schema
-from dpmine.language.resolved import NearestCentre, RowKey
 
 CODED = "coded"
 ENCODED = "encoded"  # where rows have persons: the same, with the column `person`, before their rows are capped

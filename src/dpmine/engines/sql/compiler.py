@@ -3,12 +3,11 @@
 Every name and constant in the SQL is ours or an integer: no text of an analyst or an owner ever becomes SQL text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sqlglot import exp
 
+from dpmine.codes.rows import Cells, NearestCentre, RowKey
 from dpmine.engines.sql.columns import CODED, ENCODED, Columns
 from dpmine.engines.sql.dialect import Dialect
 from dpmine.engines.sql.expressions import layer, minus, sum_of, times
@@ -16,7 +15,6 @@ from dpmine.engines.sql.keys import cell_of, kept_by, key_of, keys_of
 from dpmine.engines.sql.models import position, with_models
 from dpmine.engines.sql.parts import capped, with_parts
 from dpmine.facts.schema import Schema
-from dpmine.language.resolved import Cells, NearestCentre, RowKey
 
 
 class Compiler:

@@ -1,7 +1,5 @@
 """What databases call differently. A dialect is a table of functions by name, each of which says one thing in SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """An engine over any database: aggregates are compiled to SQL, run over a connection, and put into arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -9,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from dpmine.codes.rows import Cells, NearestCentre, RowKey, RowStep, count_leaves
 from dpmine.engines.cache import Cache, cached_counts
 from dpmine.engines.cutting import RuleCutting
 from dpmine.engines.sql.compiler import Compiler
 from dpmine.engines.sql.dialect import Dialect
 from dpmine.facts.schema import Schema
-from dpmine.language.resolved import Cells, NearestCentre, RowKey, RowStep, count_leaves
 
 Integers = NDArray[np.int64]
 

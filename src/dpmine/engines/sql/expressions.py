@@ -1,7 +1,5 @@
 """Small pieces of SQL that are the same in every dialect. Numbers in it are ours: no text of anybody becomes SQL text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from sqlglot import exp

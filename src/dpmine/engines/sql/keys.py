@@ -1,18 +1,12 @@
 """Keys, tests, steps and cells of rows as SQL over the columns of codes, each found by its type."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from functools import singledispatch
 
 from sqlglot import exp
 
-from dpmine.engines.hashing import part_ends
-from dpmine.engines.sql.columns import Columns
-from dpmine.engines.sql.dialect import Dialect
-from dpmine.engines.sql.expressions import all_of, any_of, band_of, between, by_label, integer, plus
-from dpmine.language.resolved import (
+from dpmine.codes.rows import (
     All,
     Any_,
     BandedDistance,
@@ -35,6 +29,10 @@ from dpmine.language.resolved import (
     Tested,
     count_leaves,
 )
+from dpmine.engines.hashing import part_ends
+from dpmine.engines.sql.columns import Columns
+from dpmine.engines.sql.dialect import Dialect
+from dpmine.engines.sql.expressions import all_of, any_of, band_of, between, by_label, integer, plus
 
 FEW_RUNS = 8  # more runs than this are looked up in an array
 

@@ -3,18 +3,13 @@
 In layers, and with cases that are not copied as they grow: the text stays as long as the model, not its square.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
 
-from dpmine.engines.sql.columns import Columns
-from dpmine.engines.sql.expressions import by_label, integer, largest_of, layer, minus, plus, sum_of, times
-from dpmine.engines.sql.keys import key_of
-from dpmine.language.resolved import (
+from dpmine.codes.rows import (
     BandedDistance,
     BandedSum,
     LargestSum,
@@ -24,6 +19,9 @@ from dpmine.language.resolved import (
     RowScores,
     ScoreBranch,
 )
+from dpmine.engines.sql.columns import Columns
+from dpmine.engines.sql.expressions import by_label, integer, largest_of, layer, minus, plus, sum_of, times
+from dpmine.engines.sql.keys import key_of
 
 
 @dataclass(eq=False, repr=False)

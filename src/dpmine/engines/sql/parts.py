@@ -1,16 +1,14 @@
 """Keyed hashes of rows, one round a layer: which part of a split a row falls into, and which rows of a person stay."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sqlglot import exp
 
+from dpmine.codes.rows import HashedPart, RowKey
 from dpmine.engines.hashing import PRIME, item_numbers
 from dpmine.engines.persons import SALT as PERSONS
 from dpmine.engines.sql.columns import CODED, ENCODED, PERSON, Columns
 from dpmine.engines.sql.expressions import integer, is_not_null, layer, modulo, plus, times
-from dpmine.language.resolved import HashedPart, RowKey
 
 OCCURRENCE = "occurrence"
 ROUNDS = 3

@@ -1,7 +1,5 @@
 """Lists of items from a public alphabet."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar

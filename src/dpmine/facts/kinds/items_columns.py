@@ -1,7 +1,5 @@
 """Columns of lists: their table in a schema file, the codes of their items, and drafts of the alphabet."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,12 +4,12 @@ A kind is a class here, which kernel and questions read, and a `ColumnKind` in t
 schema file, and encodes, checks and drafts columns (`dpmine.facts.kinds.columns`). docs/decisions/0020-attribute-kinds.md.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
+
+from dpmine.codes.domain import Column
 
 
 def known_of(names: tuple[str, ...]) -> str:
@@ -26,6 +26,11 @@ class Attribute(ABC):
 
     name: str
 
+    @property
+    @abstractmethod
+    def column(self) -> Column:
+        """Its codes, as the kernel knows them."""
+
     @abstractmethod
     def form(self) -> dict[str, Any]:
         """All that decides what its codes mean, as a table of a schema file: the schema's fingerprint is made of it."""
@@ -41,6 +46,10 @@ class Single(Attribute):
     @abstractmethod
     def size(self) -> int:
         """The number of codes: 0 .. size - 1."""
+
+    @property
+    def column(self) -> Column:
+        return Column(self.size)
 
     @property
     @abstractmethod
@@ -102,6 +111,10 @@ class Listed(Attribute):
 
     items: tuple[str, ...]
     at_most: int
+
+    @property
+    def column(self) -> Column:
+        return Column(len(self.items), listed=True)
 
     @abstractmethod
     def code(self, text: str) -> int:

@@ -1,7 +1,5 @@
 """Nominal attributes: one of a list of public categories."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar

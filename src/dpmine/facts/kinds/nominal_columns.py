@@ -1,7 +1,5 @@
 """Columns of categories: their table in a schema file, their codes, and drafts with taxonomies made from names."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,9 +1,8 @@
 """Numeric attributes: clamped to public bounds and floored to a public grid."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpmine.base.decimals import parse_decimal, plain
 from dpmine.base.errors import ExpressionError, SchemaError
+from dpmine.codes.domain import Column, Grid
 from dpmine.facts.kinds.kind import Ordered
 
 MOST_GRID_POINTS = 4096
@@ -58,6 +58,14 @@ class Numeric(Ordered):
     def edges(self) -> NDArray[np.float64]:
         """The grid points as the doubles nearest to them, so that encoding a value only ever compares."""
         return np.array([float(self.point(code)) for code in range(self.size)], dtype=np.float64)
+
+    @cached_property
+    def grid(self) -> Grid:
+        return Grid(Fraction(self.low), Fraction(self.step), self.size)
+
+    @property
+    def column(self) -> Column:
+        return Column(self.size, self.grid)
 
     def point(self, code: int) -> Decimal:
         return _EXACT.fma(self.step, Decimal(code), self.low)

@@ -1,7 +1,5 @@
 """Columns of numbers: their table in a schema file, their codes on the grid, and drafted bounds and steps."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from typing import Any

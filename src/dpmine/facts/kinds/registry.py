@@ -1,7 +1,5 @@
 """The kinds of attributes by name: what reads, encodes, checks and drafts a column of each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numpy.typing import NDArray

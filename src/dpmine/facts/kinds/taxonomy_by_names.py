@@ -1,7 +1,5 @@
 """Drafts a taxonomy from the names of categories, and from nothing else."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """Reads CSV and Parquet files through DuckDB; text in a file is taken as it stands, and nothing is detected."""
 
-from __future__ import annotations
-
 import csv
 import glob
 import math

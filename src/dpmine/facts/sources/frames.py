@@ -1,7 +1,5 @@
 """Reads pandas, Polars and Arrow frames through narwhals, and dicts of columns."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Finds the source of whatever a caller names as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -5,8 +5,6 @@ Each value is read on its own; how one value is read never depends on another ro
 duration is its number of seconds.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np

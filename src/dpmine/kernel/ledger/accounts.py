@@ -1,13 +1,12 @@
 """What the ledger's protocol passes around: accounts, requests, reservations and stored answers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Any
 
 from dpmine.base.epsilon import format_units
 from dpmine.base.errors import BudgetError
+from dpmine.codes.answers import Head
 from dpmine.kernel.ledger.odometer import Charge
-from dpmine.language.answers import Head
 
 DATASET = ""  # the account of the data set itself; analysts have names
 CURRENCY = "pure epsilon, in units of 1e-9"
@@ -32,15 +31,6 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Paid:
-    """A question in its canonical text, when it was answered, and the answer."""
-
-    question: str
-    at: str
-    stored: Stored
-
-
-@dataclass(frozen=True)
 class Request:
     """One priced request, as the ledger sees it."""
 
@@ -52,11 +42,13 @@ class Request:
     """The canonical text of what was asked, as it travels."""
     charge: Charge
     """What it costs a protected unit, all its rows together."""
-    price_of_one: int = 1
-    """What one unit of the question's own epsilon costs: advice on a short budget speaks of what can be asked."""
     drafted: bool = False
     """Whether the schema was a draft: what it learned from rows outside the budget stays part of the statement."""
     currency: str = CURRENCY
+
+    def form(self) -> dict[str, Any]:
+        """Everything that was asked, for the log."""
+        return {**vars(self), "charge": self.charge.form()}
 
 
 @dataclass(frozen=True)
@@ -71,16 +63,11 @@ class Account:
         return 0 if self.revoked else max(self.allotment - self.spent, 0)
 
 
-def short_of_budget(account: Account, increase: int, price_of_one: int) -> BudgetError:
+def short_of_budget(account: Account, increase: int) -> BudgetError:
     """Nothing was charged. How much is left of the data set's cap follows from what others asked, so that is not told."""
     needed, remaining = format_units(increase), format_units(account.remaining)
     if account.name == DATASET:
         needs = f"this query needs epsilon {needed} of the data set's cap over all analysts, which has less left"
-        return BudgetError(
-            f"Cannot answer: {needs}. Ask with less, or ask the data owner.", requested=needed, remaining=None
-        )
-    advice = "ask the data owner for more"
-    affordable = account.remaining // price_of_one
-    advice = f"Ask with at most {format_units(affordable)}, or {advice}" if affordable else advice.capitalize()
-    message = f"Cannot answer: this query needs epsilon {needed} and {remaining} remains. {advice}."
+        return BudgetError(f"Cannot answer: {needs}.", requested=needed, remaining=None)
+    message = f"Cannot answer: this query needs epsilon {needed} and {remaining} remains."
     return BudgetError(message, requested=needed, remaining=remaining)

@@ -10,43 +10,24 @@ All that is known follows from the log (`log`, `replay`), and what is kept besid
 the anchor, and to the witness if there is one, before any release (`telling`). No module here knows a database (`store`).
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from dpmine.base.epsilon import format_units
 from dpmine.base.errors import LedgerError, RequestError, RequestInProgress
 from dpmine.budget.renewal import Renewal
-from dpmine.kernel.ledger.accounts import (
-    CURRENCY,
-    DATASET,
-    Account,
-    Paid,
-    Request,
-    Reservation,
-    Stored,
-    short_of_budget,
-)
-from dpmine.kernel.ledger.entries import (
-    answer_entry,
-    answer_hash,
-    create_entry,
-    grant_entry,
-    reserve_entry,
-    resume_entry,
-    revoke_entry,
-)
+from dpmine.codes.answers import Head
+from dpmine.kernel.ledger.accounts import CURRENCY, DATASET, Account, Request, Reservation, Stored, short_of_budget
+from dpmine.kernel.ledger.chain import answer_hash
 from dpmine.kernel.ledger.guard import failing_closed
 from dpmine.kernel.ledger.log import FORMAT, Log
 from dpmine.kernel.ledger.replay import Increase, not_implied
 from dpmine.kernel.ledger.store import Rows, Store
-from dpmine.kernel.ledger.telling import Anchor, Telling, Witness
-from dpmine.language.answers import Head
+from dpmine.kernel.ledger.telling import Memory, Telling
 
 NEIGHBOURS = "add or remove one row"
 PATIENCE = 2.0  # seconds to wait for somebody else's answer to the same request before taking over
@@ -65,8 +46,8 @@ class Ledger:
         cap: int | None,
         neighbours: str = NEIGHBOURS,
         renewal: Renewal | None = None,
-        anchor: Anchor | None = None,
-        witness: Witness | None = None,
+        anchor: Memory | None = None,
+        witness: Memory | None = None,
         create: bool = True,
         at_step: Callable[[str], None] = lambda name: None,
     ) -> None:
@@ -85,6 +66,14 @@ class Ledger:
     def close(self) -> None:
         self._log.close()
 
+    def leave(self) -> None:
+        """Before the process forks: whoever opens a ledger sees to it that this is called (`dpmine.base.forking`)."""
+        self._log.leave()
+
+    def go_on(self) -> None:
+        """After a fork, on either side."""
+        self._log.go_on()
+
     # -- opening --------------------------------------------------------------------------------------------------
 
     def _create(self, dataset: str, cap: int | None, create: bool) -> bool:
@@ -101,12 +90,12 @@ class Ledger:
             "renewal": str(self._renewal or ""),
             "split_key": os.urandom(32).hex(),
             "id": os.urandom(16).hex(),
-            "witness": "no" if self._log.telling.witness is None else "yes",
+            "witness": "yes" if self._log.telling.has_witness else "no",
         }
-        return self._log.begin(facts["id"], create_entry(cap, facts))
+        return self._log.begin(facts["id"], {"do": "create", "cap": cap, "facts": facts})
 
     def _open(self, dataset: str, cap: int | None) -> None:
-        has_witness = self._log.telling.witness is not None
+        has_witness = self._log.telling.has_witness
         if has_witness and self._log.stated_facts()["witness"] == "no":
             raise LedgerError("This ledger was made without a witness, which can only be named when a ledger is made.")
         self._log.read()
@@ -149,13 +138,6 @@ class Ledger:
         return replace(account, allotment=account.allotment + self._renewal.added(datetime.now(UTC)))
 
     @failing_closed
-    def accounts(self) -> list[Account]:
-        """The analysts' accounts by name; the data set's own is `account(DATASET)`."""
-        with self._log.looking():
-            accounts = self._log.known.state.accounts
-            return [accounts[name] for name in sorted(accounts) if name != DATASET]
-
-    @failing_closed
     def grant(self, analyst: str, units: int) -> None:
         """Set an analyst's allotment in all. Granting the same again changes nothing."""
         if not analyst or len(analyst) > 200 or not analyst.isprintable():
@@ -165,7 +147,7 @@ class Ledger:
             known = self._log.known.state.accounts.get(analyst)
             if known is not None and (known.allotment, known.revoked) == (units, False):
                 return
-            head = self._log.append(rows, grant_entry(analyst, units))
+            head = self._log.append(rows, {"do": "grant", "analyst": analyst, "units": units})
         self._log.tell(head)
 
     @failing_closed
@@ -176,7 +158,7 @@ class Ledger:
         self.account(analyst)
         self._log.catch_up()
         with self._log.transaction() as rows:
-            head = self._log.append(rows, revoke_entry(analyst))
+            head = self._log.append(rows, {"do": "revoke", "analyst": analyst})
         self._log.tell(head)
 
     # -- the protocol ---------------------------------------------------------------------------------------------
@@ -198,31 +180,30 @@ class Ledger:
         with self._log.transaction() as rows:
             account = self._log.known.account_within(request.analyst)
             known = self._log.known.known_request(request)
-            if known is not None:
+            key, token = request.key, os.urandom(16).hex()
+            if known is None:
+                head = self._charge(rows, request, account, token)
+            else:
                 key, state = known
                 if state.sequence is not None:
                     return self._stored(rows, request.analyst, key)
                 if not take_over:
                     return None
-                reservation, head = self._resume(rows, request.analyst, key, state.resumed)
-            else:
-                reservation, head = self._charge(rows, request, account)
+                head = self._resume(rows, request.analyst, key, state.resumed, token)
             self._at_step("reserving")
         self._at_step("reserved")
         self._log.tell(head, "reserve")
-        return reservation
+        return Reservation(request.analyst, key, token)
 
-    def _resume(self, rows: Rows, analyst: str, key: str, resumed: bool) -> tuple[Reservation, Head]:
+    def _resume(self, rows: Rows, analyst: str, key: str, resumed: bool, token: str) -> Head:
         if resumed:
             raise RequestInProgress(
                 "This request was charged and is being answered elsewhere, or died there. Try again later; "
                 "if it never ends, ask with a slightly different epsilon, which is a new charge."
             )
-        token = os.urandom(16).hex()
-        head = self._log.append(rows, resume_entry(analyst, key, token))
-        return Reservation(analyst, key, token), head
+        return self._log.append(rows, {"do": "resume", "analyst": analyst, "key": key, "token": token})
 
-    def _charge(self, rows: Rows, request: Request, account: Account) -> tuple[Reservation, Head]:
+    def _charge(self, rows: Rows, request: Request, account: Account, token: str) -> Head:
         """Under the lock: read both odometers, compute both increases, check both limits, write everything."""
         if request.currency != self.fact("currency"):
             raise RequestError(f"This ledger counts in {self.fact('currency')!r}, not in {request.currency!r}.")
@@ -230,10 +211,8 @@ class Ledger:
         costs = [increase for increase, _ in increases]
         for holder, cost in zip((account, self._dataset_account()), costs, strict=True):
             if cost > holder.allotment - holder.spent:
-                raise short_of_budget(holder, costs[0], request.price_of_one)
-        token = os.urandom(16).hex()
-        head = self._log.append(rows, reserve_entry(request, costs, token), increases)
-        return Reservation(request.analyst, request.key, token), head
+                raise short_of_budget(holder, costs[0])
+        return self._log.append(rows, {"do": "reserve", "cost": costs, "token": token, **request.form()}, increases)
 
     def _increases(self, request: Request) -> list[Increase]:
         """What the request would add to its analyst's odometer and to the data set's."""
@@ -267,7 +246,8 @@ class Ledger:
             state = self._log.known.state.requests.get((reservation.analyst, reservation.key))
             holds = state is not None and state.sequence is None and state.token == reservation.token
             if holds:
-                head = self._log.append(rows, answer_entry(reservation.analyst, reservation.key, answer))
+                entry = {"do": "answer", "analyst": reservation.analyst, "key": reservation.key}
+                head = self._log.append(rows, {**entry, "sha256": answer_hash(answer)})
                 rows.keep_answer(head.sequence, answer)
             self._at_step("storing")
         self._at_step("stored")
@@ -279,14 +259,21 @@ class Ledger:
         """The stored bytes: ours, or those of the attempt that took this request over."""
         deadline = time.monotonic() + patience
         while True:
-            with self._log.looking() as rows:
-                stored = self._stored(rows, reservation.analyst, reservation.key)
+            stored = self.stored(reservation.analyst, reservation.key)
             if stored is not None:
-                self._log.tell(stored.head)
                 return stored
             if time.monotonic() >= deadline:
                 raise RequestInProgress("Another attempt took this request over and has not answered yet. Try again later.")
             time.sleep(POLL)
+
+    @failing_closed
+    def stored(self, analyst: str, key: str) -> Stored | None:
+        """The stored answer of an analyst's request, if there is one."""
+        with self._log.looking() as rows:
+            stored = self._stored(rows, analyst, key)
+        if stored is not None:
+            self._log.tell(stored.head)  # whoever stored it may have died before telling it
+        return stored
 
     def _stored(self, rows: Rows, analyst: str, key: str) -> Stored | None:
         """The stored bytes, if they are those whose hash is in the log."""
@@ -300,30 +287,9 @@ class Ledger:
 
     # -- looking back ---------------------------------------------------------------------------------------------
 
-    @failing_closed
-    def entries(self) -> list[dict[str, Any]]:
-        """Every log entry, oldest first; their chain is checked on the way."""
-        with self._log.looking() as rows:
-            return self._log.entries(rows)
-
-    @failing_closed
-    def paid(self, analyst: str) -> list[Paid]:
-        """What an analyst asked and was answered, oldest answer first."""
-        with self._log.looking() as rows:
-            self._log.known.account_within(analyst)
-            questions, paid = {}, []
-            for entry in self._log.entries(rows):
-                if entry.get("analyst") != analyst:
-                    continue
-                if entry["do"] == "reserve":
-                    questions[entry["key"]] = entry["question"]
-                elif entry["do"] == "answer":
-                    stored = self._stored(rows, analyst, entry["key"])
-                    assert stored is not None  # its entry was replayed
-                    paid.append(Paid(questions[entry["key"]], entry["at"], stored))
-        if paid:
-            self._log.tell(paid[-1].stored.head)  # whoever stored it may have died before telling it
-        return paid
+    def looking(self) -> AbstractContextManager[Rows]:
+        """The rows as they stand, of a log that goes on where it was left: for whoever reads it."""
+        return self._log.looking()
 
     @failing_closed
     def verify(self) -> int:

@@ -6,8 +6,6 @@ follows from the entries alone: everybody who replays them gets the same text, a
 docs/decisions/0019 has the reasoning.
 """
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Failing closed where the interpreter itself gives up."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar

@@ -4,8 +4,6 @@ It is read from the newest checkpoint that anchor and witness vouch for, or from
 transaction takes in what other processes appended, and refuses a log that does not go on where it was left.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -14,13 +12,12 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dpmine.base.errors import LedgerError, LedgerTampered
-from dpmine.base.forking import forget_at_forks, leave_before_forks
+from dpmine.codes.answers import Head
 from dpmine.kernel.ledger.chain import Seen, digest_of
-from dpmine.kernel.ledger.entries import checkpoint_entry
-from dpmine.kernel.ledger.replay import Increase, Replay, entries_of, not_implied
+from dpmine.kernel.ledger.checkpoints import text_digest
+from dpmine.kernel.ledger.replay import Increase, Replay, not_implied
 from dpmine.kernel.ledger.store import Row, Rows, Store
 from dpmine.kernel.ledger.telling import Telling
-from dpmine.language.answers import Head
 
 FORMAT = "dpmine-ledger-3"
 _ID = re.compile("[0-9a-f]{32}")
@@ -37,7 +34,6 @@ class Log:
         self._pending: tuple[Row, dict[str, Any], list[Increase] | None] | None = None
         self._lock = threading.RLock()
         self._closed = False
-        leave_before_forks(self)
 
     def is_new(self) -> bool:
         with self.kept_in.reading() as rows:
@@ -59,10 +55,7 @@ class Log:
 
     def close(self) -> None:
         self._closed = True
-        try:
-            forget_at_forks(self)
-        finally:  # even from a stack that is used up
-            self.kept_in.close()
+        self.kept_in.close()
 
     def leave(self) -> None:
         """Before a fork: no lock and no connection to a file may reach the child."""
@@ -163,7 +156,7 @@ class Log:
             if not self.known.is_checkpoint_due:
                 return  # another process was faster
             text = self.known.checkpoint_text()
-            head = self.append(rows, checkpoint_entry(text))
+            head = self.append(rows, {"do": "checkpoint", "sha256": text_digest(text)})
             rows.keep_checkpoint(head.sequence, text)
             self._at_step("checkpointing")
         self._at_step("checkpointed")
@@ -187,18 +180,9 @@ class Log:
                 f"This ledger's format is {stated['format'][:40]!r} and this release of dpmine reads {FORMAT!r}: open it "
                 "with the release that made it, or make a new one whose cap is what remains."
             )
-        if self.telling.witness is not None and _ID.fullmatch(stated["id"]) is None:
+        if self.telling.has_witness and _ID.fullmatch(stated["id"]) is None:
             raise not_implied("facts")  # it is about to reach the witness, perhaps a program on another machine
         return stated
-
-    def entries(self, rows: Rows) -> list[dict[str, Any]]:
-        entries, last = [], None
-        for row, entry in entries_of(rows.log(0)):
-            entries.append(entry)
-            last = row
-        if last != self.known.newest:
-            raise not_implied("rows")
-        return entries
 
     def read(self) -> None:
         """Take up the log: from the newest checkpoint that anchor and witness have seen, else from the first entry.

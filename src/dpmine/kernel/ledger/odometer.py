@@ -17,9 +17,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dpmine.base.errors import LedgerTampered, RequestError
-from dpmine.base.wire_values import value_hash
-from dpmine.language.queries import ResolvedQuery
-from dpmine.language.resolved import Branch, Enter, Keep, RowKey, RowRules, is_small
+from dpmine.base.wire import value_hash
+from dpmine.codes.queries import ResolvedQuery
+from dpmine.codes.rows import Branch, Enter, Keep, RowKey, RowRules, is_small
 
 Totals = MutableMapping[str, int]
 VIEWS = ("view", "where", "cell")  # what can be asked, narrowed and partitioned
@@ -86,7 +86,11 @@ class Charge:
 
 
 def charge_of(plan: ResolvedQuery) -> Charge:
-    """The charge of a plan: each leaf cell's epsilon at the view that the leaf's path names."""
+    """The charge of a plan: each leaf cell's epsilon at the view that the leaf's path names.
+
+    What all cells of a partition pay alike is charged once, to the view that it splits: the totals above are the same then
+    and ever after (docs/proofs.md#odometer), and a short request for many cells stays a short charge.
+    """
     nodes = [Charged(0, "view", "", 0)]
     named: dict[int, str] = {}  # by identity: to compare large keys takes time
 
@@ -107,16 +111,23 @@ def charge_of(plan: ResolvedQuery) -> Charge:
             assert isinstance(step, Enter)
             here = below(below(here, "partition", name_of(step.key)), "cell", str(step.index))
     units = iter(plan.units)
+    split: list[tuple[int, list[int]]] = []  # views with all cells of a partition of theirs
+    own: dict[int, int] = {}
     waiting: list[tuple[int, RowRules | None]] = [(here, plan.cells.rules)]
     while waiting:
         here, rules = waiting.pop()
         if isinstance(rules, Branch):
             partition = below(here, "partition", name_of(rules.key))
             cells = [(below(partition, "cell", str(index)), child) for index, child in enumerate(rules.children)]
+            split.append((here, [cell for cell, _ in cells]))
             waiting += reversed(cells)  # leaves come in the order of their units
         else:
-            nodes[here] = nodes[here]._replace(own=next(units))
-    return Charge(_paid(nodes))
+            own[here] = next(units)
+    for view, places in reversed(split):  # from the deepest cells up
+        own[view] = min(own[place] for place in places)
+        for place in places:
+            own[place] -= own[view]
+    return Charge(_paid([node._replace(own=own.get(place, 0)) for place, node in enumerate(nodes)]))
 
 
 def _paid(nodes: list[Charged]) -> tuple[Charged, ...]:

@@ -9,20 +9,19 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from dpmine.base.errors import LedgerTampered, RequestError
 from dpmine.base.wire_values import canonical_json
+from dpmine.codes.answers import Head
 from dpmine.kernel.ledger.accounts import DATASET, Account, Request
-from dpmine.kernel.ledger.chain import BEFORE_FIRST, Seen, checked_chain, digest_of
+from dpmine.kernel.ledger.chain import BEFORE_FIRST, Seen, answer_hash, checked_chain, digest_of
 from dpmine.kernel.ledger.checkpoints import Changes, RequestState, State, digest_named, restored, text_digest, text_of
-from dpmine.kernel.ledger.entries import answer_hash
 from dpmine.kernel.ledger.odometer import Charge, add_charge
 from dpmine.kernel.ledger.store import Row
-from dpmine.language.answers import Head
 
 _NONCE = re.compile("[0-9a-f]{32}")
 LETTERS = 8_000_000  # of the log between two checkpoints: replaying as much takes about a second
@@ -206,12 +205,6 @@ class Replay:
 
 def not_implied(what: str) -> LedgerTampered:
     return LedgerTampered(f"The ledger's {what} are not what its log implies: it was edited outside dpmine.")
-
-
-def entries_of(rows: Iterable[Row]) -> Iterator[tuple[Row, dict[str, Any]]]:
-    """Every entry of a log's rows, whose chain is checked on the way."""
-    for row in checked_chain(rows):
-        yield row, json.loads(row[1])
 
 
 _HANDLERS = {

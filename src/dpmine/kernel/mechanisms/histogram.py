@@ -1,17 +1,14 @@
 """Row counts with discrete Laplace noise."""
 
-from __future__ import annotations
-
 from dpmine.base.epsilon import Epsilon
-from dpmine.facts.facts import Facts
-from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers, answers
+from dpmine.codes.domain import Domain
+from dpmine.codes.histogram import ResolvedHistogram
+from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers
 from dpmine.kernel.samplers.laplace import add_noise
 from dpmine.noise.laws import DiscreteLaplace, laplace
-from dpmine.questions.histogram import ResolvedHistogram
 
 
-@answers(ResolvedHistogram)
-class NoisyCounts(Mechanism[ResolvedHistogram, DiscreteLaplace]):
+class NoisyCounts(Mechanism[ResolvedHistogram, DiscreteLaplace], answers=ResolvedHistogram):
     """Every count of every cell with noise of its own.
 
     Claim        epsilon-DP for adding or removing one row, whatever the number of combinations.
@@ -22,7 +19,7 @@ class NoisyCounts(Mechanism[ResolvedHistogram, DiscreteLaplace]):
     Reference    Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009 (the discrete law).
     """
 
-    def laws(self, question: ResolvedHistogram, facts: Facts, epsilon: Epsilon) -> tuple[DiscreteLaplace]:
+    def laws(self, question: ResolvedHistogram, domain: Domain, epsilon: Epsilon) -> tuple[DiscreteLaplace]:
         return (laplace(1, epsilon),)
 
     def release(self, asked: Asked[ResolvedHistogram, DiscreteLaplace]) -> list[Numbers | None]:

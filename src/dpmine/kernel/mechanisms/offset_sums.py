@@ -1,17 +1,14 @@
 """Sums of clipped offsets from centres, with discrete Laplace noise."""
 
-from __future__ import annotations
-
 from dpmine.base.epsilon import Epsilon
-from dpmine.facts.facts import Facts
-from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers, answers
+from dpmine.codes.domain import Domain
+from dpmine.codes.offset_sums import ResolvedOffsetSums
+from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers
 from dpmine.kernel.samplers.laplace import add_noise
 from dpmine.noise.laws import DiscreteLaplace, laplace
-from dpmine.questions.offset_sums import ResolvedOffsetSums
 
 
-@answers(ResolvedOffsetSums)
-class NoisyOffsets(Mechanism[ResolvedOffsetSums, DiscreteLaplace]):
+class ClippedOffsets(Mechanism[ResolvedOffsetSums, DiscreteLaplace], answers=ResolvedOffsetSums):
     """The sums of cluster after cluster, each with noise for its own radius.
 
     Claim        epsilon-DP for adding or removing one row, for the sums of all clusters together.
@@ -22,7 +19,7 @@ class NoisyOffsets(Mechanism[ResolvedOffsetSums, DiscreteLaplace]):
     Reference    McSherry 2009; Su, Cao, Li, Bertino, Jin 2016.
     """
 
-    def laws(self, question: ResolvedOffsetSums, facts: Facts, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
+    def laws(self, question: ResolvedOffsetSums, domain: Domain, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
         """One for each number: the coordinates of cluster after cluster."""
         dimensions = len(question.nearest.attributes)
         return tuple(law for radius in question.radii for law in (laplace(radius, epsilon),) * dimensions)

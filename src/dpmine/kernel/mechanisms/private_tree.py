@@ -5,8 +5,6 @@ path change all its nodes by one, but a node that is far above the threshold is 
 of a path tell anything. Only which nodes are cut is released.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -14,12 +12,9 @@ from fractions import Fraction
 import numpy as np
 
 from dpmine.base.epsilon import Epsilon
-from dpmine.facts.facts import Facts
-from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers, answers
-from dpmine.kernel.samplers.laplace import NoiseSource
-from dpmine.language.aggregates import Cutting
-from dpmine.noise.laws import DiscreteLaplace, NoisyComparisons, laplace
-from dpmine.questions.private_tree import (
+from dpmine.codes.aggregates import Cutting
+from dpmine.codes.domain import Domain
+from dpmine.codes.private_tree import (
     MOST_PRIVATE_CUTS,
     MOST_PRIVATE_NODES,
     CutNode,
@@ -29,6 +24,9 @@ from dpmine.questions.private_tree import (
     cut_of,
     whole_box,
 )
+from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers
+from dpmine.kernel.samplers.laplace import NoiseSource
+from dpmine.noise.laws import DiscreteLaplace, NoisyComparisons, laplace
 
 LN_2 = Fraction(6932, 10_000)  # a little more than ln 2
 
@@ -44,11 +42,10 @@ def comparisons(epsilon: Epsilon) -> NoisyComparisons:
     return NoisyComparisons(noise, decay_of(noise))
 
 
-@answers(ResolvedPrivateTree)
-class WhereRowsAre(Mechanism[ResolvedPrivateTree, NoisyComparisons]):
+class WhereRowsAre(Mechanism[ResolvedPrivateTree, NoisyComparisons], answers=ResolvedPrivateTree):
     """For each node, parents first and from left to right, whether it is cut: see `grow_private_tree` for the claim."""
 
-    def laws(self, question: ResolvedPrivateTree, facts: Facts, epsilon: Epsilon) -> tuple[NoisyComparisons]:
+    def laws(self, question: ResolvedPrivateTree, domain: Domain, epsilon: Epsilon) -> tuple[NoisyComparisons]:
         return (comparisons(epsilon),)
 
     def release(self, asked: Asked[ResolvedPrivateTree, NoisyComparisons]) -> list[Numbers | None]:

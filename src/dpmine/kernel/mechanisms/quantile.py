@@ -1,20 +1,17 @@
 """A grid point at or near a quantile, by the exponential mechanism."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from dpmine.base.epsilon import Epsilon
-from dpmine.facts.facts import Facts
-from dpmine.kernel.mechanisms.choosing import equal_masses, rate_of
-from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers, answers
+from dpmine.codes.domain import Domain
+from dpmine.codes.quantile import ResolvedQuantile
+from dpmine.kernel.mechanisms.choosing import alike, choices
+from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers
 from dpmine.kernel.scores import RankScore
 from dpmine.noise.laws import ChoiceLoss
-from dpmine.questions.quantile import ResolvedQuantile
 
 
-@answers(ResolvedQuantile)
-class NearestRank(Mechanism[ResolvedQuantile, ChoiceLoss]):
+class NearestRank(Mechanism[ResolvedQuantile, ChoiceLoss], answers=ResolvedQuantile):
     """The code of the chosen grid point.
 
     Claim        epsilon-DP for adding or removing one row.
@@ -25,21 +22,14 @@ class NearestRank(Mechanism[ResolvedQuantile, ChoiceLoss]):
     Reference    Smith 2011; McSherry, Talwar 2007.
     """
 
-    def laws(self, question: ResolvedQuantile, facts: Facts, epsilon: Epsilon) -> tuple[ChoiceLoss]:
+    def laws(self, question: ResolvedQuantile, domain: Domain, epsilon: Epsilon) -> tuple[ChoiceLoss]:
         in_rows = Fraction(_score(question).range, question.denominator)
         return (ChoiceLoss(question.key.size, str(in_rows), epsilon),)
 
     def release(self, asked: Asked[ResolvedQuantile, ChoiceLoss]) -> list[Numbers | None]:
         question, score = asked.question, _score(asked.question)
         (exact_counts,) = asked.engine.counts(asked.cells, [(question.key,)])
-
-        def nearest(cell: int, units: int) -> Numbers:
-            (law,) = asked.laws[units]
-            scores = score.of(exact_counts[cell])
-            rate = rate_of(law, question.denominator)
-            return (asked.choose("exponential", scores, equal_masses(scores.size), rate),)
-
-        return asked.each(nearest)
+        return choices(asked, "exponential", question.denominator, lambda cell: alike(score.of(exact_counts[cell])))
 
 
 def _score(question: ResolvedQuantile) -> RankScore:

@@ -4,8 +4,6 @@ Scores are integers, and every score comes with one number, its range R: by how 
 move than another's when one unit is added or removed. Both mechanisms use the rate epsilon / R.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -13,10 +11,9 @@ from numpy.typing import NDArray
 
 from dpmine.base.errors import RequestError
 from dpmine.base.exponentials import exp_bounds
-from dpmine.kernel.samplers.coins import uniform_is_below
+from dpmine.kernel.samplers.coins import interval_of, uniform_is_below
 from dpmine.kernel.samplers.entropy import Entropy
 from dpmine.kernel.samplers.laplace import Integers
-from dpmine.questions.choices import MOST_COPIES
 
 _EXP_ERROR = 2.0**-40  # relative; numpy's exp on a correctly rounded argument below 745 is a thousand times better
 
@@ -58,13 +55,7 @@ def _chosen_interval(entropy: Entropy, gaps: Integers, weights: Integers, rate: 
     place = _by_doubles(drawn, gaps, weights, rate)
     if place is not None:
         return place
-    bits = 64
-    while True:
-        place = _by_integers(drawn, bits, gaps, weights, rate)
-        if place is not None:
-            return place
-        drawn = (drawn << 64) | entropy.bits(64)
-        bits += 64
+    return interval_of(entropy, drawn, 64, lambda bits: _ends(bits, gaps, weights, rate))
 
 
 def _by_doubles(drawn: int, gaps: Integers, weights: Integers, rate: Fraction) -> int | None:
@@ -87,19 +78,14 @@ def _by_doubles(drawn: int, gaps: Integers, weights: Integers, rate: Fraction) -
     return place
 
 
-def _by_integers(drawn: int, bits: int, gaps: Integers, weights: Integers, rate: Fraction) -> int | None:
-    """The chosen index if enclosures of `bits` bits can tell, else None."""
+def _ends(bits: int, gaps: Integers, weights: Integers, rate: Fraction) -> tuple[list[int], list[int]]:
+    """Enclosures of `bits` bits of where the intervals of the candidates begin and end."""
     lows, highs = [0], [0]
     for gap, weight in zip(gaps.tolist(), weights.tolist(), strict=True):
         low, high = exp_bounds(rate * gap, bits)
         lows.append(lows[-1] + weight * low)
         highs.append(highs[-1] + weight * high)
-    for place in range(len(weights)):
-        surely_after_start = drawn * lows[-1] >= highs[place] << bits if place else True
-        surely_before_end = (drawn + 1) * highs[-1] <= lows[place + 1] << bits if place < len(weights) - 1 else True
-        if surely_after_start and surely_before_end:
-            return place
-    return None
+    return lows, highs
 
 
 def permute_and_flip(entropy: Entropy, scores: Integers, *, rate: Fraction) -> int:
@@ -112,8 +98,6 @@ def permute_and_flip(entropy: Entropy, scores: Integers, *, rate: Fraction) -> i
     Not covered  memory access patterns. All coins are flipped, also those after the winner.
     Reference    McKenna, Sheldon 2020, Algorithm 1; Ding et al. 2021 for its equality with noisy max.
     """
-    if scores.size > MOST_COPIES:
-        raise RequestError(f"Permute-and-flip takes at most {MOST_COPIES} candidates. Use the exponential mechanism.")
     order = entropy.order(scores.size)
     gaps = scores.max() - scores
     accepted = _coins(entropy, gaps[order], rate)

@@ -4,8 +4,6 @@ Nothing is buffered and there is no state in this process, so a forked worker ca
 There is no seed. Tests inject a source of their own; nothing in the public API does.
 """
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

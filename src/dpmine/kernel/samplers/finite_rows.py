@@ -1,7 +1,5 @@
 """Drawing from a finite mechanism: whole weights, one uniform whole number, no rounding anywhere."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 from fractions import Fraction

@@ -7,8 +7,6 @@ done does not depend on the noise drawn.
 See docs/decisions/0002-noise-by-independent-digits.md and docs/proofs.md#discrete-laplace.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
@@ -18,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpmine.base.errors import RequestError
 from dpmine.base.exponentials import exp_bounds
-from dpmine.kernel.samplers.coins import Bounds, coin_exp, uniform_is_below
+from dpmine.kernel.samplers.coins import Bounds, coin_exp, interval_of, uniform_is_below
 from dpmine.kernel.samplers.entropy import Entropy
 
 Integers = NDArray[np.int64]
@@ -34,11 +32,9 @@ class NoiseSource(Protocol):
 
     def actual_scale(self, scale: Fraction) -> Fraction:
         """The scale of the noise that is drawn where this one is asked for: never smaller."""
-        ...
 
     def discrete_laplace(self, scale: Fraction, size: int) -> Integers:
         """`size` independent draws Z with P(Z = z) proportional to exp(-abs(z) / scale)."""
-        ...
 
 
 class ExactNoise:
@@ -82,18 +78,12 @@ def _signs(entropy: Entropy, rate: Fraction, size: int) -> Integers:
 
 def _exact_sign(entropy: Entropy, drawn: int, bounds: Bounds) -> int:
     """The sign for a uniform real that begins with the 32 bits `drawn`."""
-    bits = WORD
-    while True:
-        low, high = bounds(bits)
-        whole = 1 << bits
-        if drawn + 1 <= low:
-            return 1
-        if drawn >= whole - low:
-            return -1
-        if high <= drawn and drawn + 1 <= whole - high:
-            return 0
-        drawn = (drawn << 64) | entropy.bits(64)
-        bits += 64
+
+    def ends(bits: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        (low, high), whole = bounds(bits), 1 << bits
+        return (0, low, whole - high, whole), (0, high, whole - low, whole)
+
+    return (1, 0, -1)[interval_of(entropy, drawn, WORD, ends)]
 
 
 def geometric(entropy: Entropy, rate: Fraction, size: int) -> Integers:

@@ -5,8 +5,6 @@ somebody is in it. But combinations without rows all have the same law, so they 
 those that noise lifts over the threshold are geometric, and so is what lies above it.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import lru_cache

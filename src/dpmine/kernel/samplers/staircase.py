@@ -5,14 +5,12 @@ Levels k = 0, 1, 2, ... are the boxes |z_j| <= k L_j + r_j of whole numbers, wit
 it. See docs/proofs.md#box-staircase.
 """
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from functools import lru_cache
 
-from dpmine.base.errors import RequestError
 from dpmine.base.exponentials import exp_bounds
+from dpmine.kernel.samplers.coins import interval_of
 from dpmine.kernel.samplers.entropy import Entropy
 from dpmine.kernel.samplers.laplace import geometric
 
@@ -31,11 +29,10 @@ def box_staircase(
     Sensitivity  lengths, one for each coordinate, declared by the query.
     Proof        if |s_j| <= L_j for all j, z + s lies in the box of level(z) + 1: levels of z and z + s differ by at most
                  one. docs/proofs.md#box-staircase.
-    Assumes      whole numbers; lengths >= 1 and 0 <= inner < lengths, all public.
+    Assumes      whole numbers; lengths >= 1 and 0 <= inner < lengths, all public: the law (`BoxStaircase`) checks it.
     Not covered  time, which follows the size of the numbers drawn in a few steps of big integers.
     Reference    Geng, Viswanath 2014 (one dimension); Hardt, Talwar 2010 (K-norm; here the ball is a box).
     """
-    check_boxes(lengths, inner)
     dimensions = len(lengths)
     more = geometric(entropy, epsilon, size * (dimensions + 1))
     drawn = []
@@ -47,33 +44,14 @@ def box_staircase(
     return tuple(drawn)
 
 
-def check_boxes(lengths: Vector, inner: Vector) -> None:
-    if not lengths or len(lengths) != len(inner):
-        raise RequestError("A staircase needs a sensitivity and an inner width for each of its numbers.")
-    if any(not 0 <= r < length for length, r in zip(lengths, inner, strict=True)):
-        raise RequestError("The inner width of a staircase is at least 0 and smaller than the sensitivity, in steps.")
-
-
 def _uniform(entropy: Entropy, reach: int) -> int:
     """A whole number from -reach to reach."""
     return entropy.below(2 * reach + 1) - reach
 
 
 def _degree(entropy: Entropy, lengths: Vector, inner: Vector, epsilon: Fraction) -> int:
-    """An i with probability proportional to c_i b^i (1 - b)^(d - i), b = exp(-epsilon): see `volume_in_levels`.
-
-    One uniform real decides, by enclosures that are narrowed, together with it, until one place is left.
-    """
-    drawn, bits = 0, 0
-    while True:
-        drawn = (drawn << 64) | entropy.bits(64)
-        bits += 64
-        lows, highs = _cumulative(lengths, inner, epsilon, bits)
-        for place in range(len(lengths) + 1):
-            surely_after_start = place == 0 or drawn * lows[-1] >= highs[place] << bits
-            surely_before_end = place == len(lengths) or (drawn + 1) * highs[-1] <= lows[place + 1] << bits
-            if surely_after_start and surely_before_end:
-                return place
+    """An i with probability proportional to c_i b^i (1 - b)^(d - i), b = exp(-epsilon): see `volume_in_levels`."""
+    return interval_of(entropy, entropy.bits(64), 64, lambda bits: _cumulative(lengths, inner, epsilon, bits))
 
 
 @lru_cache(maxsize=1024)

@@ -4,8 +4,6 @@ The slides divide the sum of a cluster's points, with noise of scale |Dom| T / e
 dimensions |Dom| must bound the sum of all coordinates' absolute values: d r, not r, for coordinates within +-r.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What every private clustering offers: fit, predict, transform, sizes, a paid inertia, a map."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Self
@@ -12,9 +10,10 @@ from numpy.typing import NDArray
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
 from dpmine.base.progress import Progress
-from dpmine.budget.rows import per_row
+from dpmine.budget.rows import per_row, per_unit
+from dpmine.codes.rows import MOST_CENTRES
 from dpmine.facts.schema import Schema
-from dpmine.language.model_keys import MOST_CENTRES, Nearest
+from dpmine.language.model_keys import Nearest
 from dpmine.mining.clustering.inertia import private_inertia
 from dpmine.mining.clustering.mapping import map_of, measures_of
 from dpmine.mining.clustering.saved_synopsis import noisy_sizes, synopsis_form, synopsis_of
@@ -111,7 +110,8 @@ class ClusterEstimator(ModelEstimator[Clusters]):
         if any(private.schema.single(a.name) != a for a in self._fitted().space_.attributes):
             raise RequestError("This table states other ranges or grids for the attributes that were clustered by.")
         paid = per_row(Epsilon.parse(epsilon), private.schema)
-        return private_inertia(private, self.nearest(), self.space_, self._unit(), paid)
+        found = private_inertia(private, self.nearest(), self.space_, self._unit(), paid)
+        return replace(found, receipt=replace(found.receipt, epsilon=per_unit(paid, private.schema)))
 
     def _unit(self) -> float:
         """How long one position is, in the units that clusters are made in."""

@@ -1,7 +1,5 @@
 """How close private rows lie to given centres, from a noisy histogram of their squared distances."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -8,8 +8,6 @@ Which of the two follows from the number of attributes. Lloyd steps from random 
 `DPLloyd`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A clustering seen in two of its attributes: cells of the synopsis, centres and outlines, ready to be drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpmine.base.errors import RequestError

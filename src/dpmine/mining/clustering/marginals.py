@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.epsilon import Epsilon
+from dpmine.codes.private_tree import LARGEST_CUT_SCORE, run_number
 from dpmine.facts.kinds.numeric import MOST_GRID_POINTS, Numeric
 from dpmine.language.keys import Bins
 from dpmine.mining.clustering.space import Space
-from dpmine.questions.private_tree import LARGEST_CUT_SCORE, CutRule, run_number
+from dpmine.questions.private_tree import CutRule
 from dpmine.tables.private_table import PrivateTable
 
 BINS = 32  # of each attribute

@@ -1,13 +1,12 @@
 """A Lloyd step on private rows by offsets from known centres: noise follows the clusters' radii, not the whole domain."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.mining.clustering.space import Points, Space, nearest_of
 from dpmine.mining.clustering.synopsis import Synopsis
+from dpmine.noise.spread import deviation
 from dpmine.tables.private_table import PrivateTable
 
 WITHIN = 0.9  # of a cluster's rows lie inside the radius that offsets are clipped to
@@ -26,7 +25,7 @@ def refined(private: PrivateTable, space: Space, centres: Points, synopsis: Syno
     origins = np.array(nearest.centres, dtype=np.float64)
     answer = private.offset_sums(nearest, nearest.centres, radii, epsilon=epsilon)
     means = answer.sums / np.maximum(sizes, 1)[:, None]
-    noise = np.array([law.deviation() for law in answer.laws]) / np.maximum(sizes, 1)
+    noise = np.array([deviation(law) for law in answer.laws]) / np.maximum(sizes, 1)
     seen = np.sum(means**2, axis=1)
     kept = np.maximum(seen - space.dimensions * noise**2, 0) / np.maximum(seen, 1e-300)  # James and Stein
     moved = np.where((sizes > 0)[:, None], origins + means * kept[:, None], origins)

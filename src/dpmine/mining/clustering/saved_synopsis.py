@@ -1,7 +1,5 @@
 """A synopsis in a saved model: of a grid its axes and weights, of a tree every leaf; checked when it is read."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from dpmine.base.epsilon import UNITS, Epsilon
 from dpmine.base.errors import DpmineWarning, EpsilonError, RequestError
+from dpmine.codes.rows import LARGEST_POSITION, MOST_DIMENSIONS
 from dpmine.facts.kinds.numeric import MOST_GRID_POINTS, Numeric
 from dpmine.facts.schema import Schema
-from dpmine.language.model_keys import LARGEST_POSITION, MOST_DIMENSIONS, Nearest
+from dpmine.language.model_keys import Nearest
 from dpmine.mining.parameters import check_word
 
 Points = NDArray[np.float64]

@@ -3,8 +3,6 @@
 A synopsis is made of noisy counts, so whatever is done with it afterwards costs nothing.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -12,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.epsilon import Epsilon
+from dpmine.codes.private_tree import CutNode, ResolvedCutRule
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.language.keys import AttributeKey, Key
 from dpmine.language.views import LEAF, Rules, Split
 from dpmine.mining.clustering.marginals import Marginals, bins_of
 from dpmine.mining.clustering.space import Points, Space
-from dpmine.questions.private_tree import CutNode, ResolvedCutRule, tree_of
+from dpmine.questions.private_tree import tree_of
 from dpmine.tables.private_table import PrivateTable
 
 Weights = NDArray[np.float64]

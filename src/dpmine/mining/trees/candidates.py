@@ -1,16 +1,15 @@
 """What a tree could split by, from the schema alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dpmine.base.errors import RequestError
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import MOST_GRID_POINTS
 from dpmine.facts.schema import Schema
+from dpmine.language.candidates import number_of_candidates, one_versus_rest
 from dpmine.language.keys import AttributeKey, Bins, Key
+from dpmine.language.splits import Splits, Thresholds
 from dpmine.mining.parameters import check_number
-from dpmine.questions.splits import Splits, Thresholds, one_versus_rest
 
 
 def require_splits(schema: Schema) -> None:
@@ -60,4 +59,4 @@ def binary_splits(schema: Schema) -> list[Splits]:
 
 def number_of(candidates: Sequence[Splits], schema: Schema) -> int:
     """How many splits some families hold together."""
-    return sum(family.size(schema) for family in candidates)
+    return sum(number_of_candidates(family, schema) for family in candidates)

@@ -16,8 +16,6 @@
 Each can be switched off, to measure what it is worth (benchmarks/adult_trees.py).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from dpmine.base.progress import Progress

@@ -1,7 +1,5 @@
 """Splitting criteria: which of them a private choice can use."""
 
-from __future__ import annotations
-
 from dpmine.base.errors import RequestError
 from dpmine.mining.parameters import check_word
 

@@ -4,14 +4,13 @@ Before the attribute is chosen, every numeric attribute's split point is chosen 
 length of a range as base measure. The printed formula for ranges lacks the factor 1 / (2 S(q)); it is here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpmine.base.progress import Progress
 from dpmine.budget.plans import PlanStep, StatedBudget, part_of
 from dpmine.facts.schema import Schema
 from dpmine.language.keys import Key
+from dpmine.language.splits import Multiway
 from dpmine.mining.estimators import Amount, SchemaLike
 from dpmine.mining.parameters import check_number
 from dpmine.mining.trees.candidates import nominal_keys, numeric_names, require_splits
@@ -21,7 +20,6 @@ from dpmine.mining.trees.finishing import as_counted, pruned
 from dpmine.mining.trees.growing import Growth, Sprout
 from dpmine.mining.trees.stopping import check_depth, too_few, without
 from dpmine.models.trees import Node
-from dpmine.questions.splits import Multiway
 from dpmine.tables.private_table import PrivateTable
 
 

@@ -4,13 +4,12 @@ One choice instead of counts for every attribute. The factor 1 / (2 S(q)) of the
 (calibration "generic"); that all scores are monotone, and half of it would do, is `TreeClassifier`'s affair.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpmine.base.progress import Progress
 from dpmine.budget.plans import PlanStep, StatedBudget, part_of
 from dpmine.facts.schema import Schema
+from dpmine.language.splits import Multiway
 from dpmine.mining.estimators import Amount, SchemaLike
 from dpmine.mining.trees.candidates import require_splits, whole_keys
 from dpmine.mining.trees.criteria import check_criterion
@@ -19,7 +18,6 @@ from dpmine.mining.trees.finishing import as_counted
 from dpmine.mining.trees.growing import Growth
 from dpmine.mining.trees.stopping import check_depth, too_few, without
 from dpmine.models.trees import Node
-from dpmine.questions.splits import Multiway
 from dpmine.tables.private_table import PrivateTable
 
 

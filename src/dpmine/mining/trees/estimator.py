@@ -1,7 +1,5 @@
 """What every tree and forest offers its user: fit, predict, evaluate, plan, draw, save."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +8,12 @@ from numpy.typing import NDArray
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
-from dpmine.base.wire_values import from_json, to_json
+from dpmine.base.json_values import from_json, to_json
+from dpmine.codes.domain import MOST_ROWS
+from dpmine.codes.rows import LARGEST_SCORE
 from dpmine.facts.class_labels import codes_of, label_kind, labels_as
-from dpmine.facts.facts import MOST_ROWS
 from dpmine.facts.schema import Schema
-from dpmine.language.model_keys import LARGEST_SCORE, Predicted
+from dpmine.language.model_keys import Predicted
 from dpmine.mining.estimators import named_columns
 from dpmine.mining.evaluation import Evaluation, evaluate
 from dpmine.mining.model_estimator import ModelEstimator, Predictions

@@ -1,7 +1,5 @@
 """From a grown tree with raw noisy counts to the tree that is kept. Post-processing: it costs nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpmine.mining.trees.growing import Sprout

@@ -4,8 +4,6 @@
 publishes. What is new here against the papers stands in `TreeClassifier`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,7 +13,10 @@ from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import EpsilonError, RequestError
 from dpmine.base.progress import Progress
 from dpmine.budget.plans import PlanStep, StatedBudget, off_by, part_of
+from dpmine.codes.splits import MOST_BONUS
 from dpmine.facts.schema import Schema
+from dpmine.language.candidates import number_of_candidates
+from dpmine.language.splits import Multiway, Splits, Stay
 from dpmine.mining.parameters import check_number
 from dpmine.mining.trees.candidates import binary_splits, nominal_keys, number_of, require_splits, thresholds
 from dpmine.mining.trees.criteria import PUBLISHED_SCORES, check_criterion
@@ -23,7 +24,9 @@ from dpmine.mining.trees.finishing import smoothed
 from dpmine.mining.trees.growing import Growth, Sprout
 from dpmine.mining.trees.stopping import check_depth
 from dpmine.models.trees import Node
-from dpmine.questions.splits import MOST_BONUS, Multiway, Splits, Stay
+from dpmine.noise.finite_tables import exact_text
+from dpmine.noise.laws import ChoiceLoss
+from dpmine.noise.spread import loss_bound, loss_scale
 
 AUTO = "auto"
 COUNT_SHARE = Fraction(1, 50)  # of epsilon, for the number of rows that an automatic depth follows from
@@ -86,11 +89,10 @@ class GreedyTrees:
         if min(level.units for level in levels) < 1 or counting.units <= inner.units:
             raise EpsilonError(f"epsilon {budget} is too small for this plan: a level or a leaf would get less than 1e-9.")
         leaves = Epsilon(counting.units - inner.units)
-        among = log(number_of(self.candidates(schema), schema))
         return TreeBudget(
             PlanStep.if_any("count all rows, to choose a depth", count, 1, off_by(count)),
             tuple(
-                PlanStep(f"choose the splits of level {depth}", level, 1, self._expected(level, schema, among))
+                PlanStep(f"choose the splits of level {depth}", level, 1, self._expected(level, schema))
                 for depth, level in enumerate(levels, start=1)
             ),
             PlanStep.if_any("count the classes in the middle", inner, 1, off_by(inner)),
@@ -104,9 +106,8 @@ class GreedyTrees:
         levels = round((log2(max(rows * float(budget), 1)) - 3) / 2)
         return min(max(levels, SHALLOWEST), DEEPEST_AUTO)
 
-    def _expected(self, epsilon: Epsilon, schema: Schema, among: float) -> str:
-        away = self.noise(epsilon, schema) * (among + log(20))
-        return f"within {away:,.0f} rows of the best (95 %)"
+    def _expected(self, epsilon: Epsilon, schema: Schema) -> str:
+        return f"within {loss_bound(self.loss(epsilon, schema), 0.95):,.0f} rows of the best (95 %)"
 
     # -- what a node chooses from, and by what ----------------------------------------------------------------------
 
@@ -118,17 +119,20 @@ class GreedyTrees:
         few = [key for key in nominal_keys(schema) if 2 < len(key.labels(schema)) <= FEW_CATEGORIES and self.splits == "any"]
         return [Multiway(key) for key in few] + binary_splits(schema)
 
-    def noise(self, epsilon: Epsilon, schema: Schema) -> float:
-        """R / epsilon in rows: by so much a worse split can look like the better one."""
+    def loss(self, epsilon: Epsilon, schema: Schema) -> ChoiceLoss:
+        """By how many rows a node's choice may miss the best split. Each family has the same share of the base measure."""
         ranges = {"max": 1.0, "mixed": 1.0, "gini": 2.0, "infogain": log2(schema.rows_at_most + 1) + 1 / log(2)}
-        return ranges[self.criterion] * (1 if self.calibration == "monotone" else 2) / float(epsilon)
+        in_rows = ranges[self.criterion] * (1 if self.calibration == "monotone" else 2)
+        families = self.candidates(schema)
+        as_if = len(families) * max(number_of_candidates(family, schema) for family in families)
+        return ChoiceLoss(as_if, exact_text(Fraction(in_rows)), epsilon)
 
     def staying(self, epsilon: Epsilon, schema: Schema) -> list[Splits]:
         """Staying whole, with a bonus in rows: a multiple of what noise gives the best of useless splits."""
         if self.stopping == 0:
             return []
         among = log(number_of(self.candidates(schema), schema))
-        bonus = round(self.stopping * self.noise(epsilon, schema) * among)
+        bonus = round(self.stopping * loss_scale(self.loss(epsilon, schema)) * among)
         return [Stay(min(max(bonus, 1), MOST_BONUS))]
 
     # -- growing ----------------------------------------------------------------------------------------------------

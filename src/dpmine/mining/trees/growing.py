@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.epsilon import Epsilon
+from dpmine.codes.queries import MOST_COUNTS, MOST_KEYS, MOST_NUMBERS
 from dpmine.facts.schema import Schema
 from dpmine.language.keys import Key, Part
-from dpmine.language.queries import MOST_COUNTS
-from dpmine.language.resolver import MOST_KEYS
+from dpmine.language.splits import Splits, Thresholds
 from dpmine.language.views import LEAF, Rules, Split
 from dpmine.models.trees import lookup
-from dpmine.questions.histogram import MOST_NUMBERS
-from dpmine.questions.splits import Splits, Thresholds
-from dpmine.results.choose_split import ChosenSplit
+from dpmine.questions.choose_split import ChosenSplit
 from dpmine.tables.private_cells import PrivateCells
 from dpmine.tables.private_table import PrivateTable
 

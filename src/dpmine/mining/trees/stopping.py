@@ -1,7 +1,5 @@
 """When a tree stops growing: how deep it may be, and too few rows (Friedman and Schuster 2010, Algorithms 1 and 2)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -9,6 +7,7 @@ from dpmine.base.epsilon import Epsilon
 from dpmine.facts.schema import Schema
 from dpmine.mining.parameters import check_number
 from dpmine.mining.trees.growing import Sprout
+from dpmine.noise.spread import of_counts
 
 DEEPEST = 20  # levels of a tree
 
@@ -35,4 +34,4 @@ def too_few(node: Sprout, epsilon: Epsilon, schema: Schema, numeric: Sequence[st
     if not branches:
         return True
     assert node.rows is not None
-    return node.rows / (max(branches) * len(schema.class_labels)) < math.sqrt(2) / float(epsilon)
+    return node.rows / (max(branches) * len(schema.class_labels)) < math.sqrt(2) * float(of_counts(epsilon).fraction)

@@ -4,8 +4,6 @@ The naive adaptation that the paper starts from: every attribute of every node i
 the budget shrinks with the number of attributes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

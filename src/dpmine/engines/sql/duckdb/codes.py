@@ -1,7 +1,5 @@
 """The code of each attribute as SQL over the columns of files, by public rules: the memory engine's integers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import singledispatch
 

@@ -1,7 +1,5 @@
 """How DuckDB says what databases call differently."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """DuckDB as a connection to CSV and Parquet files. Rows stay in them; each query encodes the columns that it needs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,13 +7,13 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from dpmine.base.errors import DataError
+from dpmine.codes.domain import MOST_ROWS
 from dpmine.engines.cache import Cache
 from dpmine.engines.encoding import encoding_of
 from dpmine.engines.sql.dialect import Dialect
 from dpmine.engines.sql.duckdb.codes import coded_rows
 from dpmine.engines.sql.duckdb.dialect import DUCKDB
 from dpmine.engines.sql.expressions import call
-from dpmine.facts.facts import MOST_ROWS
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import FileSource, require_columns
 

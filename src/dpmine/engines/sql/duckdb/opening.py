@@ -1,17 +1,15 @@
 """Opening files for the DuckDB engine: every value is read once, and no row is kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 from dpmine.base.errors import RequestError
+from dpmine.codes.aggregates import Engine
 from dpmine.engines.opened import OpenedTable
 from dpmine.engines.sql.duckdb.files import DuckDBFiles
 from dpmine.engines.sql.engine import SqlEngine
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import FileSource
-from dpmine.language.aggregates import Engine
 
 
 def open_files(table: Any, schema: Schema, memory_limit: str | None) -> OpenedTable:

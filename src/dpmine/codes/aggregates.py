@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.language.resolved import Cells, NearestCentre, RowKey, RowRules, RowStep
+from dpmine.codes.rows import Cells, NearestCentre, RowKey, RowRules, RowStep
 
 Integers = NDArray[np.int64]
 
@@ -21,14 +21,12 @@ class Engine(Protocol):
 
     def counts(self, cells: Cells, groups: Sequence[tuple[RowKey, ...]]) -> list[Integers]:
         """For each group of keys the exact row counts, of shape [cells, *key sizes]."""
-        ...
 
     def occupied(self, cells: Cells, keys: tuple[RowKey, ...]) -> tuple[Integers, Integers]:
         """The numbers of the combinations (cell, key values) that hold rows, rising, and how many rows each holds.
 
         A combination's number has the cell as its first digit and the last key's value as its last.
         """
-        ...
 
     def clipped_sums(
         self, cells: Cells, nearest: NearestCentre, origins: Sequence[Sequence[int]], radii: Sequence[int]
@@ -38,15 +36,12 @@ class Engine(Protocol):
         A row's offset is its position less the origin of its nearest centre. If its absolute values add up to more than that
         centre's radius, it is shortened to that, each part rounded towards 0.
         """
-        ...
 
     def cutting(self, steps: tuple[RowStep, ...], attributes: tuple[str, ...]) -> Cutting:
         """A tree of halves of a view, which will be cut at codes of these attributes."""
-        ...
 
     def ready(self) -> None:
         """Raise, before anything is charged, if the table is no longer the one that was opened."""
-        ...
 
 
 class Cutting(Protocol):
@@ -57,8 +52,6 @@ class Cutting(Protocol):
 
     def cut(self, cuts: Sequence[tuple[str, int] | None]) -> None:
         """Cut each of the newest nodes, at an attribute's code or not at all; the halves are the newest from then on."""
-        ...
 
     def keep(self, rules: RowRules | None) -> None:
         """The tree is complete, and its leaves may be asked about."""
-        ...

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpmine.facts.kinds.numeric import Numeric
+from dpmine.codes.domain import Grid
 
 LARGEST_VALUE = 2**30  # one row's value in units; times fewer than 2^31 rows, every exact sum stays below 2^61
 
@@ -27,14 +27,14 @@ class ValueGrid:
     centre: Fraction
 
     @classmethod
-    def of(cls, attribute: Numeric, *, centred: bool) -> ValueGrid:
-        low, step = Fraction(attribute.low), Fraction(attribute.step)
+    def of(cls, grid: Grid, *, centred: bool) -> ValueGrid:
+        low, step = grid.low, grid.step
         unit = Fraction(
             math.gcd(low.numerator * step.denominator, step.numerator * low.denominator), low.denominator * step.denominator
         )
-        first, width = int(low / unit), int(step / unit)
-        middle = first + width * ((attribute.size - 1) // 2) if centred else 0
-        return cls(first - middle, width, attribute.size, unit, middle * unit)
+        first, width = int(low / unit), int(step / unit) if grid.size > 1 else 0
+        middle = first + width * ((grid.size - 1) // 2) if centred else 0
+        return cls(first - middle, width, grid.size, unit, middle * unit)
 
     @property
     def last(self) -> int:

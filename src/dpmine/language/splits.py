@@ -1,15 +1,21 @@
-"""Families of candidate splits, as they are asked and as they are on codes."""
-
-from __future__ import annotations
+"""Families of candidate splits, as they are asked."""
 
 from dpmine.base.errors import RequestError
 from dpmine.base.wire_values import value
-from dpmine.facts.facts import MOST_ROWS, Facts
-from dpmine.language.keys import Bins, Group, Groups, Key
-from dpmine.language.resolved import Recode, RowKey
+from dpmine.codes.rows import Recode
+from dpmine.codes.runs import stretches
+from dpmine.codes.splits import (
+    MOST_BONUS,
+    ResolvedMultiway,
+    ResolvedSpecialise,
+    ResolvedSplits,
+    ResolvedStay,
+    ResolvedSubsets,
+    ResolvedThresholds,
+)
+from dpmine.facts.facts import Facts
+from dpmine.language.keys import Key
 from dpmine.language.resolver import Resolver
-
-MOST_BONUS = MOST_ROWS  # of staying: no gain is larger
 
 
 class Splits:
@@ -18,14 +24,6 @@ class Splits:
     Under the exponential mechanism each family has the same share of the base measure, shared evenly by its candidates;
     permute-and-flip counts every candidate of every family once.
     """
-
-    def size(self, schema: Facts) -> int:
-        """The number of candidates."""
-        raise NotImplementedError
-
-    def candidate(self, schema: Facts, index: int) -> Key | None:
-        """One candidate as the key it splits by; None where it does not split."""
-        raise NotImplementedError
 
     def resolve(self, resolver: Resolver) -> ResolvedSplits:
         raise NotImplementedError
@@ -36,12 +34,6 @@ class Multiway(Splits):
     """One candidate: split by every label of the key."""
 
     key: Key
-
-    def size(self, schema: Facts) -> int:
-        return 1
-
-    def candidate(self, schema: Facts, index: int) -> Key:
-        return self.key
 
     def resolve(self, resolver: Resolver) -> ResolvedMultiway:
         return ResolvedMultiway(resolver.key(self.key))
@@ -66,15 +58,10 @@ class Thresholds(Splits):
             raise RequestError(f"No grid point of {self.attribute!r} lies between the given low and high.")
         return range(first, last + 1)
 
-    def size(self, schema: Facts) -> int:
-        return len(self.codes(schema))
-
-    def candidate(self, schema: Facts, index: int) -> Key:
-        return Bins(self.attribute, (schema.single(self.attribute).label(self.codes(schema)[index]),))
-
     def resolve(self, resolver: Resolver) -> ResolvedThresholds:
         codes = self.codes(resolver.schema)
-        return ResolvedThresholds(resolver.attribute(self.attribute), codes.start, len(codes))
+        key = resolver.attribute(self.attribute)
+        return ResolvedThresholds(key, 0, key.size, codes.start, len(codes))
 
 
 @value("subsets")
@@ -85,18 +72,14 @@ class Subsets(Splits):
     subsets: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.subsets, tuple) or not all(isinstance(members, tuple) for members in self.subsets):
+            raise RequestError(
+                f"Subsets of {self.attribute!r} are a tuple of tuples of categories. Got {self.subsets!r:.60}."
+            )
         if not self.subsets:
             raise RequestError(f"Subsets of {self.attribute!r}: list at least one.")
         if any(len(set(members)) != len(members) for members in self.subsets):
             raise RequestError(f"Subsets of {self.attribute!r}: a subset names a category twice.")
-
-    def size(self, schema: Facts) -> int:
-        return len(self.subsets)
-
-    def candidate(self, schema: Facts, index: int) -> Key:
-        members = self.subsets[index]
-        name = " or ".join(members)
-        return Groups(self.attribute, (Group(name, members),), rest=f"not {name}")
 
     def resolve(self, resolver: Resolver) -> ResolvedSubsets:
         attribute = resolver.schema.nominal(self.attribute, "use thresholds")
@@ -124,19 +107,13 @@ class Specialise(Splits):
         if len(self.labels) < 2 or len(set(self.labels)) != len(self.labels):
             raise RequestError("A specialisation has at least two different children.")
 
-    def size(self, schema: Facts) -> int:
-        return 1
-
-    def candidate(self, schema: Facts, index: int) -> Key:
-        return self.key
-
     def resolve(self, resolver: Resolver) -> ResolvedSpecialise:
         """Children as codes of the attribute itself, so that all specialisations of it read the same counts."""
         cut = resolver.key(self.key)
         if not isinstance(cut, Recode):
             raise RequestError("A specialisation is of one attribute: give its cut as bins or groups.")
         children: dict[int, list[tuple[int, int]]] = {label: [] for label in self.labels}
-        for first, end, label in cut.stretches(resolver.schema.single(cut.attribute).size):
+        for first, end, label in stretches(cut, resolver.schema.single(cut.attribute).size):
             if label in children:
                 children[label].append((first, end))
         if not all(children.values()):
@@ -163,15 +140,11 @@ class Divide(Splits):
             raise RequestError(f"An interval of {self.attribute!r} needs at least two grid points to be divided.")
         return range(ends[0], ends[1] + 1)
 
-    def size(self, schema: Facts) -> int:
-        return len(self.codes(schema)) - 1
-
-    def candidate(self, schema: Facts, index: int) -> Key:
-        return Bins(self.attribute, (schema.single(self.attribute).label(self.codes(schema)[index + 1]),))
-
-    def resolve(self, resolver: Resolver) -> ResolvedDivide:
+    def resolve(self, resolver: Resolver) -> ResolvedThresholds:
         codes = self.codes(resolver.schema)
-        return ResolvedDivide(resolver.attribute(self.attribute), codes.start, codes.stop)
+        return ResolvedThresholds(
+            resolver.attribute(self.attribute), codes.start, codes.stop, codes.start + 1, len(codes) - 1
+        )
 
 
 @value("stay")
@@ -187,109 +160,6 @@ class Stay(Splits):
         if type(self.bonus) is not int or not 0 <= self.bonus <= MOST_BONUS:
             raise RequestError(f"The bonus of staying is a whole number between 0 and {MOST_BONUS}. Got {self.bonus}.")
 
-    def size(self, schema: Facts) -> int:
-        return 1
-
-    def candidate(self, schema: Facts, index: int) -> None:
-        return None
-
     def beside(self, family: ResolvedSplits) -> ResolvedStay:
         """Staying whole, in a choice that has this family too: its counts tell what the whole cell holds."""
         return ResolvedStay(family.key, self.bonus)
-
-
-def one_versus_rest(schema: Facts, name: str) -> Subsets:
-    """Every single category of an attribute, and every inner node of its taxonomy, against the others."""
-    attribute = schema.nominal(name, "use thresholds")
-    subsets: list[tuple[str, ...]] = [(category,) for category in attribute.categories]
-    if attribute.taxonomy is not None:
-        inner = [node.leaves() for node in attribute.taxonomy.nodes() if node.children]
-        subsets += [leaves for leaves in inner if 1 < len(leaves) < attribute.size]
-    return Subsets(name, tuple(dict.fromkeys(subsets)))
-
-
-# -- on codes ----------------------------------------------------------------------------------------------------------
-
-
-class ResolvedSplits:
-    """A family of candidate splits on one key's codes."""
-
-    key: RowKey
-
-    @property
-    def candidates(self) -> int:
-        raise NotImplementedError
-
-
-@value("resolved-multiway")
-class ResolvedMultiway(ResolvedSplits):
-    key: RowKey
-
-    @property
-    def candidates(self) -> int:
-        return 1
-
-
-@value("resolved-thresholds")
-class ResolvedThresholds(ResolvedSplits):
-    """Candidate i sends codes below first + i to the left."""
-
-    key: RowKey
-    first: int
-    points: int
-
-    @property
-    def candidates(self) -> int:
-        return self.points
-
-
-@value("resolved-subsets")
-class ResolvedSubsets(ResolvedSplits):
-    """Candidate i sends the codes of its set to the left."""
-
-    key: RowKey
-    subsets: tuple[tuple[int, ...], ...]
-
-    @property
-    def candidates(self) -> int:
-        return len(self.subsets)
-
-
-@value("resolved-specialise")
-class ResolvedSpecialise(ResolvedSplits):
-    """One candidate: the rows with the codes of some child go to that child; other rows do not count.
-
-    A child's codes are given by half-open ranges.
-    """
-
-    key: RowKey
-    children: tuple[tuple[tuple[int, int], ...], ...]
-
-    @property
-    def candidates(self) -> int:
-        return 1
-
-
-@value("resolved-divide")
-class ResolvedDivide(ResolvedSplits):
-    """Candidate i sends codes from first up to first + i to the left; codes outside first .. end - 1 do not count."""
-
-    key: RowKey
-    first: int
-    end: int
-
-    @property
-    def candidates(self) -> int:
-        return self.end - self.first - 1
-
-
-@value("resolved-stay")
-class ResolvedStay(ResolvedSplits):
-    """One candidate, which leaves the cell whole. `key` is any key of the choice: its counts add up to the cell's."""
-
-    key: RowKey
-    bonus: int
-
-    @property
-    def candidates(self) -> int:
-        return 1

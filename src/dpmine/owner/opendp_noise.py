@@ -1,7 +1,5 @@
 """OpenDP's discrete Laplace sampler as an optional noise provider: `pip install dpmine[opendp]`."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

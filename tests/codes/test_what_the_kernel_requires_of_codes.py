@@ -1,0 +1,533 @@
+"""Queries on codes that no honest desk makes: each is refused before any charge, by the one check that it breaks.
+
+For every `require` of `dpmine.codes` there is a query that breaks it and nothing else: the kernel refuses it, and with that
+one check left out (the planted mistake) it is let through. So no check is missing from this list, and none is idle.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.noise import Silent
+
+import dpmine.codes
+from dpmine.base.epsilon import LARGEST, UNITS
+from dpmine.base.errors import DpmineError, RequestError
+from dpmine.base.wire import to_wire
+from dpmine.codes import private_tree, rows
+from dpmine.codes.choices import MOST_COPIES
+from dpmine.codes.choose_label import ResolvedChooseLabel
+from dpmine.codes.choose_model import ResolvedChooseModel
+from dpmine.codes.choose_split import MOST_CANDIDATES, MOST_FAMILIES, ResolvedChooseSplit
+from dpmine.codes.designed_statistic import ResolvedDesignedStatistic
+from dpmine.codes.domain import MOST_ROWS
+from dpmine.codes.histogram import ResolvedHistogram
+from dpmine.codes.moments import ResolvedMoments
+from dpmine.codes.offset_sums import LARGEST_RADIUS, ResolvedOffsetSums
+from dpmine.codes.private_tree import DEEPEST_PRIVATE_TREE, LARGEST_CUT_SCORE, ResolvedCutRule, ResolvedPrivateTree
+from dpmine.codes.quantile import FINEST_ORDER, ResolvedQuantile
+from dpmine.codes.queries import MOST_COUNTS, MOST_NUMBERS, MOST_PRICES, MOST_STEPS, ResolvedQuery, ResolvedQuestion
+from dpmine.codes.rows import (
+    LARGEST_DISTANCE,
+    LARGEST_POSITION,
+    LARGEST_SCORE,
+    MOST_CENTRES,
+    MOST_CLASSES,
+    MOST_DIMENSIONS,
+    MOST_LABELS,
+    MOST_PARTS,
+    MOST_TREES,
+    BandedDistance,
+    BandedSum,
+    Branch,
+    Cells,
+    Enter,
+    HashedPart,
+    Holds,
+    InCodes,
+    Keep,
+    LargestSum,
+    LeafScores,
+    NearestCentre,
+    Negation,
+    Recode,
+    RowRules,
+    RowStep,
+    RowTest,
+    ScoreBranch,
+)
+from dpmine.codes.sparse_histogram import ResolvedSparseHistogram
+from dpmine.codes.splits import (
+    MOST_BONUS,
+    ResolvedMultiway,
+    ResolvedSpecialise,
+    ResolvedSplits,
+    ResolvedStay,
+    ResolvedSubsets,
+    ResolvedThresholds,
+)
+from dpmine.codes.vector_sums import ResolvedVectorSums
+from dpmine.engines.registry import ENGINES, open_table
+from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.kernel.door import Kernel
+from dpmine.noise.finite_tables import LatticeNoise
+from dpmine.owner.ledgers import book_at
+
+WIDE = 4_000  # grid points from 0.001 on, a thousand apart: in units of a thousandth their squares and sums leave 64 bits
+
+SCHEMA = Schema(
+    "world",
+    (
+        Nominal("c", ("a", "b"), "a"),
+        Nominal("one", ("x",), "x"),
+        Numeric("n", Decimal(0), Decimal(9), Decimal(1), Decimal(0)),
+        Numeric("w", Decimal("0.001"), Decimal("3999000.001"), Decimal(1000), Decimal(1)),
+        ItemList("l", ("p", "q"), 3),
+    ),
+    rows_at_most=1000,
+    class_attribute="c",
+)
+ROWS = {"c": ["a", "b", "a"], "one": ["x", "x", "x"], "n": [0, 9, 4], "w": [0.001, 1000.001, 1.0], "l": ["p", "p|q", ""]}
+
+C, N, W = Recode("c", (), 2), Recode("n", (), 10), Recode("w", (), WIDE)
+NEAR = NearestCentre(("n",), (1,), ((0,), (9,)), 2)
+LEAF = LeafScores((0, 1))
+COUNT = ResolvedHistogram(())
+GEOMETRIC = LatticeNoise("1", "geometric", 0)
+RULE = ResolvedCutRule("n", 10, (0, 5), (1, 1, 1), (0, 1, 0), 1)
+
+
+def labels(size: int) -> Recode:
+    """A key of that many labels, of which every row has the first."""
+    return Recode("n", ((0, 0),), size)
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A query that one check alone refuses."""
+
+    question: ResolvedQuestion = COUNT
+    steps: tuple[RowStep, ...] = ()
+    rules: RowRules | None = None
+    units: tuple[int, ...] = (UNITS,)
+    schema: str = SCHEMA.fingerprint
+
+    @property
+    def query(self) -> ResolvedQuery:
+        return ResolvedQuery(Cells(self.steps, self.rules), self.question, self.units, self.schema)
+
+
+def by(*keys: Any) -> Wrong:
+    return Wrong(ResolvedHistogram(keys))
+
+
+def choosing(*families: ResolvedSplits) -> Wrong:
+    return Wrong(ResolvedChooseSplit(C, (families,), "gini", 0, "exponential", "monotone"))
+
+
+SPLIT = ResolvedChooseSplit(C, ((ResolvedMultiway(N),),), "gini", 0, "exponential", "monotone")
+TREE = ResolvedPrivateTree((RULE,), 3)
+SUMS = ResolvedVectorSums((N,), False, False, "l-infinity", (0,))
+OFFSETS = ResolvedOffsetSums(NEAR, ((0,), (9,)), (1, 1))
+TWO_CELLS = Branch(C, (None, None))
+
+
+def rule(**other: Any) -> Wrong:
+    return Wrong(ResolvedPrivateTree((replace(RULE, **other),), 3))
+
+
+WRONG: dict[tuple[str, str], Wrong] = {
+    ("ResolvedQuery.check", "it is about another schema"): Wrong(schema="0" * 64),
+    ("ResolvedQuery.check", "each cell has a price"): Wrong(units=(UNITS, UNITS)),
+    ("ResolvedQuery.check", "prices are 0 or more, and one of them is"): Wrong(rules=TWO_CELLS, units=(UNITS, -1)),
+    ("ResolvedQuery.check", "few prices differ"): Wrong(
+        rules=Branch(labels(MOST_PRICES + 1), (None,) * (MOST_PRICES + 1)), units=tuple(range(1, MOST_PRICES + 2))
+    ),
+    ("ResolvedQuery.check", "a view has few steps"): Wrong(steps=(Keep(InCodes("n", ((0, 9),))),) * (MOST_STEPS + 1)),
+    ("ResolvedQuery.check", "at most {MOST_COUNTS} counts fit one query"): Wrong(
+        ResolvedChooseLabel(labels(MOST_COUNTS + 1), "exponential", "monotone")
+    ),
+    ("one_cell", "this question is asked of a whole view"): Wrong(SUMS, rules=TWO_CELLS, units=(UNITS, UNITS)),
+    ("Domain.size", "no such attribute is here: {name:.60}"): by(Recode("l", (), 2)),
+    ("Checker.grid", "a number is asked of an attribute itself"): Wrong(
+        ResolvedMoments(Recode("n", ((0, 0), (5, 1)), 2), (1,), False)
+    ),
+    ("InCodes.check", "ranges of codes rise"): Wrong(steps=(Keep(InCodes("n", ((3, 5), (5, 7)))),)),
+    ("Holds.check", "items are codes"): Wrong(steps=(Keep(Holds("l", (2,))),)),
+    ("Recode.check", "labels are small"): Wrong(steps=(Enter(labels(MOST_LABELS + 1), 0),)),
+    ("Recode.check", "an attribute has as many labels as codes"): by(Recode("n", (), 9)),
+    ("Recode.check", "runs of codes rise from 0 on"): by(Recode("n", ((0, 0), (0, 1)), 2)),
+    ("Recode.check", "a run's label is below the key's size"): by(Recode("n", ((0, 0), (5, 2)), 2)),
+    ("Tested.check", "a test has two labels"): by(rows.Tested(InCodes("n", ((0, 5),)), 3)),
+    ("HashedPart.check", "every part has a weight"): by(HashedPart("salt", (1, 1), 3)),
+    ("HashedPart.check", "weights are small"): by(HashedPart("salt", (MOST_PARTS, 1), 2)),
+    ("HashedPart.check", "a salt is text"): by(HashedPart("\ud800", (1, 1), 2)),
+    ("LeafScores.check", "scores are bounded"): by(LargestSum((LeafScores((LARGEST_SCORE + 1, 0)),), 2)),
+    ("ScoreBranch.check", "a tree has a child for every label"): by(LargestSum((ScoreBranch(C, (LEAF,) * 3),), 2)),
+    ("check_trees", "a model has some trees and classes"): by(
+        LargestSum((LeafScores((0,) * (MOST_CLASSES + 1)),), MOST_CLASSES + 1)
+    ),
+    ("check_trees", "every leaf has a score for each class"): by(
+        LargestSum((ScoreBranch(C, (LEAF, LeafScores((0, 1, 2)))),), 2)
+    ),
+    ("BandedSum.check", "bands have rising edges"): by(BandedSum((LeafScores((0,)),), (3, 3), 3)),
+    ("NearestCentre.check", "centres lie in different attributes"): by(NearestCentre(("n", "n"), (1, 1), ((0, 0),), 1)),
+    ("NearestCentre.check", "there are centres"): by(NearestCentre(("n",), (1,), ((0,),), 2)),
+    ("NearestCentre.check", "positions are bounded"): by(NearestCentre(("one",), (LARGEST_POSITION + 1,), ((0,),), 1)),
+    ("NearestCentre.check", "so are centres"): by(NearestCentre(("n",), (1,), ((-1,),), 1)),
+    ("BandedDistance.check", "bands have rising edges"): by(BandedDistance(NEAR, (3, 3), 3)),
+    ("Enter.check", "a cell is one of its key's"): Wrong(steps=(Enter(C, 2),)),
+    ("Branch.check", "rules have a child for every label"): Wrong(rules=Branch(C, (None,) * 3), units=(UNITS,) * 3),
+    ("ResolvedHistogram.check", "one answer holds them"): by(labels(MOST_NUMBERS + 1)),
+    ("ResolvedSparseHistogram.check", "a threshold is a number of rows"): Wrong(ResolvedSparseHistogram((C,), 0)),
+    ("ResolvedSparseHistogram.check", "there are few enough combinations to number them"): Wrong(
+        ResolvedSparseHistogram((labels(MOST_LABELS), labels(MOST_LABELS)), 9)
+    ),
+    ("ResolvedMoments.check", "these powers are never asked"): Wrong(ResolvedMoments(N, (2,), False)),
+    ("ResolvedMoments.check", "exact sums fit 64 bits"): Wrong(ResolvedMoments(W, (1,), False)),
+    ("ResolvedVectorSums.check", "sums are of different attributes"): Wrong(replace(SUMS, keys=(N, N), inner=(0, 0))),
+    ("ResolvedVectorSums.check", "there is no such ball"): Wrong(replace(SUMS, ball="l2", inner=())),
+    ("ResolvedVectorSums.check", "a staircase over boxes has a width for each number"): Wrong(
+        replace(SUMS, with_count=True)
+    ),
+    ("ResolvedVectorSums.check", "exact sums fit 64 bits"): Wrong(replace(SUMS, keys=(W,))),
+    ("ResolvedOffsetSums.check", "every cluster has an origin and a radius"): Wrong(replace(OFFSETS, radii=(1,))),
+    ("ResolvedOffsetSums.check", "an origin has a position in every attribute"): Wrong(
+        replace(OFFSETS, origins=((0,), (9, 9)))
+    ),
+    ("ResolvedOffsetSums.check", "origins are positions"): Wrong(replace(OFFSETS, origins=((0,), (-LARGEST_POSITION - 1,)))),
+    ("ResolvedOffsetSums.check", "radii are at least 1"): Wrong(replace(OFFSETS, radii=(1, 0))),
+    ("ResolvedQuantile.check", "an order is a fraction from 0 to 1"): Wrong(ResolvedQuantile(N, 2, 1)),
+    ("check_choice", "there is no such way to choose"): Wrong(ResolvedChooseLabel(C, "exponential", "none")),
+    ("check_choice", "permute-and-flip takes few candidates"): Wrong(
+        ResolvedChooseLabel(labels(MOST_COPIES + 1), "permute-and-flip", "monotone")
+    ),
+    ("ResolvedChooseModel.check", "there are models to choose from"): Wrong(
+        ResolvedChooseModel(C, (), "exponential", "monotone")
+    ),
+    ("ResolvedChooseModel.check", "models predict the target's labels"): Wrong(
+        ResolvedChooseModel(C, (C, labels(3)), "exponential", "monotone")
+    ),
+    ("ResolvedChooseSplit.check", "there is no such score"): Wrong(replace(SPLIT, score="best")),
+    ("ResolvedChooseSplit.check", "the bound on rows is the table's"): Wrong(
+        replace(SPLIT, score="infogain", rows_at_most=10)
+    ),
+    ("ResolvedChooseSplit.check", "each cell has splits to choose from"): Wrong(replace(SPLIT, families=((),))),
+    ("ResolvedChooseSplit.check", "families are few"): choosing(*[ResolvedMultiway(N)] * (MOST_FAMILIES + 1)),
+    ("ResolvedChooseSplit.check", "candidates are few"): choosing(
+        ResolvedThresholds(labels(MOST_CANDIDATES + 2), 0, MOST_CANDIDATES + 2, 1, MOST_CANDIDATES + 1)
+    ),
+    ("ResolvedThresholds.check", "thresholds lie between codes"): choosing(ResolvedThresholds(N, 0, 10, 1, 10)),
+    ("ResolvedSubsets.check", "subsets are of the key's codes"): choosing(ResolvedSubsets(N, ((0, 10),))),
+    ("ResolvedSpecialise.check", "each child holds codes"): choosing(ResolvedSpecialise(N, (((0, 1),), ()))),
+    ("ResolvedSpecialise.check", "no two children share a code"): choosing(ResolvedSpecialise(N, (((0, 2),), ((1, 3),)))),
+    ("ResolvedSpecialise.check", "a child's codes are the key's"): choosing(ResolvedSpecialise(N, (((0, 11),),))),
+    ("ResolvedStay.check", "a bonus is a number of rows"): choosing(ResolvedMultiway(N), ResolvedStay(N, -1)),
+    ("ResolvedDesignedStatistic.check", "there is such a statistic"): Wrong(ResolvedDesignedStatistic("mode", N, GEOMETRIC)),
+    ("ResolvedDesignedStatistic.check", "exact values fit 64 bits"): Wrong(
+        ResolvedDesignedStatistic("sum", W, LatticeNoise("1/1000", "geometric", 0))
+    ),
+    ("ResolvedCutRule.check", "rules know how many codes there are"): rule(size=9),
+    ("ResolvedCutRule.check", "bins begin at rising codes, from 0 on"): rule(edges=(1, 5)),
+    ("ResolvedCutRule.check", "each run of bins has a score and a cut"): rule(scores=(1, 1)),
+    ("ResolvedCutRule.check", "a run is cut inside"): rule(cuts=(0, 2, 0)),
+    ("ResolvedCutRule.check", "scores are bounded"): rule(inside=LARGEST_CUT_SCORE + 1),
+    ("ResolvedPrivateTree.check", "a tree cuts different attributes"): Wrong(replace(TREE, rules=(RULE, RULE))),
+    ("ResolvedPrivateTree.check", "a tree has some levels, and not too many"): Wrong(replace(TREE, deepest=0)),
+    ("ResolvedPrivateTree.check", "rules have few bins"): Wrong(TREE),  # where a limit of 3 is set below
+}
+IDS = [f"{where}: {words}" for where, words in WRONG]
+
+MORE: dict[str, Wrong] = {
+    "a branch without cells": Wrong(rules=Branch(Recode("n", (), 0), ()), units=()),
+    "a branch without cells inside another": Wrong(
+        rules=Branch(C, (Branch(Recode("n", (), 0), ()), Branch(Recode("n", (), 0), ()))), units=()
+    ),
+    "all prices 0": Wrong(units=(0,)),
+    "a price beyond the largest": Wrong(units=(LARGEST * UNITS + 1,)),
+    "an attribute that is not there": by(Recode("nobody", (), 2)),
+    "a list where one value is asked": Wrong(steps=(Keep(InCodes("l", ((0, 1),))),)),
+    "one value where a list is asked": Wrong(steps=(Keep(Holds("c", (0,))),)),
+    "a number of what has none": Wrong(ResolvedQuantile(C, 1, 2)),
+    "a range that ends beyond the codes": Wrong(steps=(Keep(InCodes("n", ((8, 11),))),)),
+    "a range that begins before them": Wrong(steps=(Keep(InCodes("n", ((-1, 2),))),)),
+    "an empty range": Wrong(steps=(Keep(InCodes("n", ((2, 2),))),)),
+    "an item below 0": Wrong(steps=(Keep(Holds("l", (-1,))),)),
+    "runs that leave the first code out": by(Recode("n", ((1, 0),), 2)),
+    "a run beyond the codes": by(Recode("n", ((0, 0), (10, 1)), 2)),
+    "a label below 0": by(Recode("n", ((0, -1),), 2)),
+    "labels beyond 128 bits, which SQL has no whole numbers for": Wrong(
+        steps=(Enter(Recode("n", ((0, 2**127 - 1),), 2**128), 2**127),)
+    ),
+    "sizes whose product takes forever": by(*[labels(10**4200)] * 100),
+    "a part of weight 0": by(HashedPart("salt", (1, 0), 2)),
+    "a single part": by(HashedPart("salt", (1,), 1)),
+    "too many trees": by(LargestSum((LEAF,) * (MOST_TREES + 1), 2)),
+    "no tree": by(LargestSum((), 2)),
+    "no class": by(LargestSum((LeafScores(()),), 0)),
+    "two scores where a sum is of one": by(BandedSum((LEAF,), (3,), 2)),
+    "bands without an edge": by(BandedSum((LeafScores((0,)),), (), 1)),
+    "bands of another number": by(BandedSum((LeafScores((0,)),), (3,), 3)),
+    "an edge beyond every score": by(BandedSum((LeafScores((0,)),), (MOST_TREES * LARGEST_SCORE + 1,), 2)),
+    "a distance without an edge": by(BandedDistance(NEAR, (), 1)),
+    "an edge beyond every distance": by(BandedDistance(NEAR, (LARGEST_DISTANCE + 1,), 2)),
+    "an edge below 0": by(BandedDistance(NEAR, (-1,), 2)),
+    "a scale beyond 64 bits where all codes are 0": by(NearestCentre(("one", "n"), (10**20, 1), ((5, 0), (0, 9)), 2)),
+    "a scale beyond all doubles": Wrong(ResolvedOffsetSums(NearestCentre(("one",), (10**310,), ((0,),), 1), ((0,),), (1,))),
+    "a scale of 0": by(NearestCentre(("n",), (0,), ((0,),), 1)),
+    "positions beyond their bound": by(NearestCentre(("n",), (LARGEST_POSITION,), ((0,),), 1)),
+    "a centre beyond it": by(NearestCentre(("n",), (1,), ((LARGEST_POSITION + 1,),), 1)),
+    "a scale too few": by(NearestCentre(("n", "c"), (1,), ((0, 0),), 1)),
+    "no attribute": by(NearestCentre((), (), ((),), 1)),
+    "too many attributes": by(
+        NearestCentre(tuple(map(str, range(MOST_DIMENSIONS + 1))), (1,) * 33, ((0,) * (MOST_DIMENSIONS + 1),), 1)
+    ),
+    "no centre": by(NearestCentre(("n",), (1,), (), 0)),
+    "too many centres": by(NearestCentre(("n",), (1,), ((0,),) * (MOST_CENTRES + 1), MOST_CENTRES + 1)),
+    "a cell below 0": Wrong(steps=(Enter(C, -1),)),
+    "a child too few": Wrong(rules=Branch(C, (None,)), units=(UNITS,)),
+    "a threshold beyond the rows": Wrong(ResolvedSparseHistogram((C,), MOST_ROWS + 1)),
+    "squares that leave 64 bits": Wrong(ResolvedMoments(Recode("w", (), WIDE), (0, 1, 2), True)),
+    "no sum": Wrong(replace(SUMS, keys=(), inner=())),
+    "widths where each number has noise of its own": Wrong(replace(SUMS, ball="l1", inner=(0,))),
+    "a width as large as its length": Wrong(replace(SUMS, inner=(9,))),
+    "a width below 0": Wrong(replace(SUMS, inner=(-1,))),
+    "a radius beyond every offset": Wrong(replace(OFFSETS, radii=(1, LARGEST_RADIUS + 1))),
+    "an order below 0": Wrong(ResolvedQuantile(N, -1, 2)),
+    "an order of nothing": Wrong(ResolvedQuantile(N, 0, 0)),
+    "an order that is too fine": Wrong(ResolvedQuantile(N, 1, FINEST_ORDER + 1)),
+    "an unknown mechanism": Wrong(ResolvedChooseLabel(C, "noisy-max", "monotone")),
+    "families for three cells of one": Wrong(replace(SPLIT, families=((ResolvedMultiway(N),),) * 3)),
+    "a bound on rows that no score has asked for": Wrong(replace(SPLIT, rows_at_most=1000)),
+    "a threshold before the first code": choosing(ResolvedThresholds(N, 0, 10, 0, 3)),
+    "thresholds over codes that are not there": choosing(ResolvedThresholds(N, 0, 11, 1, 3)),
+    "no threshold": choosing(ResolvedThresholds(N, 0, 10, 1, 0)),
+    "a subset of no code": choosing(ResolvedSubsets(N, ((),))),
+    "no subset": choosing(ResolvedSubsets(N, ())),
+    "a code below 0": choosing(ResolvedSubsets(N, ((-1,),))),
+    "no child": choosing(ResolvedSpecialise(N, ())),
+    "a child that ends before it begins": choosing(ResolvedSpecialise(N, (((5, 2),),))),
+    "a child before the first code": choosing(ResolvedSpecialise(N, (((-1, 2),),))),
+    "a child that counts a code twice": choosing(ResolvedSpecialise(N, (((0, 2), (1, 3)),))),
+    "a bonus beyond the rows": choosing(ResolvedMultiway(N), ResolvedStay(N, MOST_BONUS + 1)),
+    "a count of an attribute": Wrong(ResolvedDesignedStatistic("count", N, GEOMETRIC)),
+    "a sum of none": Wrong(ResolvedDesignedStatistic("sum", None, GEOMETRIC)),
+    "a rule that cuts before the first bin": rule(cuts=(0, 0, 0)),
+    "a rule without bins": rule(edges=(), scores=(), cuts=()),
+    "scores below their bound": rule(scores=(1, -LARGEST_CUT_SCORE - 1, 1)),
+    "no rule": Wrong(replace(TREE, rules=())),
+    "a tree that is too deep": Wrong(replace(TREE, deepest=DEEPEST_PRIVATE_TREE + 1)),
+}
+
+
+def modules() -> Iterator[ModuleType]:
+    for found in pkgutil.iter_modules(dpmine.codes.__path__, "dpmine.codes."):
+        yield importlib.import_module(found.name)
+
+
+def required() -> set[tuple[str, str]]:
+    """Every call of `require`: the function that it stands in, and its words as they are written."""
+    found = set()
+
+    def look(node: ast.AST, inside: tuple[str, ...]) -> None:
+        for child in ast.iter_child_nodes(node):
+            here = (*inside, child.name) if isinstance(child, ast.ClassDef | ast.FunctionDef) else inside
+            if isinstance(child, ast.Call) and isinstance(child.func, ast.Name) and child.func.id == "require":
+                words = child.args[1]
+                text = words.value if isinstance(words, ast.Constant) else ast.unparse(words)[2:-1]
+                found.add((".".join(here), text))
+            look(child, here)
+
+    for module in modules():
+        look(ast.parse(inspect.getsource(module)), ())
+    return found
+
+
+@dataclass
+class World:
+    """A kernel and what it charged."""
+
+    kernel: Kernel
+    engine: str
+
+    def ask(self, query: ResolvedQuery) -> Any:
+        reply = self.kernel.answer(to_wire(query), asked="", analyst="ann")
+        return reply.answer.numbers
+
+    @property
+    def spent(self) -> int:
+        return self.kernel.ledger.account("ann").spent
+
+
+def world_of(engine: str, path: Any, schema: Schema = SCHEMA, table_rows: Any = ROWS, noise: Any = None) -> World:
+    pd.DataFrame(table_rows).to_csv(path, index=False)
+    table = open_table(str(path), schema, engine, None)
+    ledger = book_at(None, dataset="world", cap=10**15)
+    ledger.grant("ann", 10**15)
+    counting = table.engine(bytes(32))
+    kernel = Kernel(schema.domain, counting, ledger, version="1", encoding=table.encoding, noise=noise or Silent())
+    return World(kernel, engine)
+
+
+@pytest.fixture(scope="module", params=list(ENGINES))
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
+    return world_of(request.param, tmp_path_factory.mktemp("world") / "rows.csv")
+
+
+def leave_out(patch: pytest.MonkeyPatch, where: str, words: str) -> None:
+    """The planted mistake: one call of `require` does nothing."""
+    start = words.partition("{")[0]
+    require: Callable[[bool, str], None] = dpmine.codes.domain.require
+
+    def forgetful(holds: bool, otherwise: str) -> None:
+        if sys._getframe(1).f_code.co_qualname != where or not otherwise.startswith(start):
+            require(holds, otherwise)
+
+    for module in modules():
+        if hasattr(module, "require"):
+            patch.setattr(module, "require", forgetful)
+
+
+def test_every_check_has_a_query_that_breaks_it() -> None:
+    assert required() == set(WRONG)
+
+
+@pytest.mark.parametrize(("where", "words"), WRONG, ids=IDS)
+def test_a_query_that_breaks_one_check_is_refused_by_it_before_any_charge(
+    world: World, monkeypatch: pytest.MonkeyPatch, where: str, words: str
+) -> None:
+    if words == "rules have few bins":
+        monkeypatch.setattr(private_tree, "MOST_COUNTS", 3)
+    before = world.spent
+    with pytest.raises(RequestError, match="no query on the codes of this table") as refused:
+        world.ask(WRONG[where, words].query)
+    assert words.partition("{")[0] in str(refused.value)
+    assert world.spent == before
+
+
+@pytest.mark.parametrize(("where", "words"), WRONG, ids=IDS)
+def test_without_that_check_it_would_be_let_through(monkeypatch: pytest.MonkeyPatch, where: str, words: str) -> None:
+    """So it is that check alone which refuses it, and one that is missing is noticed."""
+    if words == "rules have few bins":
+        monkeypatch.setattr(private_tree, "MOST_COUNTS", 3)
+    leave_out(monkeypatch, where, words)
+    WRONG[where, words].query.check(SCHEMA.domain)
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_no_other_query_that_makes_no_sense_is_charged(world: World, name: str) -> None:
+    before = world.spent
+    with pytest.raises(RequestError):
+        world.ask(MORE[name].query)
+    assert world.spent == before
+
+
+RIGHT = {
+    "a split": SPLIT,
+    "a tree": TREE,
+    "sums": SUMS,
+    "offsets": OFFSETS,
+    "a designed sum": ResolvedDesignedStatistic("sum", N, GEOMETRIC),
+    "a quantile": ResolvedQuantile(N, 1, 2),
+    "moments": ResolvedMoments(N, (0, 1, 2), True),
+    "a histogram by everything": ResolvedHistogram((C, NEAR, BandedDistance(NEAR, (3,), 2), LargestSum((LEAF,), 2))),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_all_of_these_were_made_from_is_answered(world: World, name: str) -> None:
+    """Or the tests above would show nothing."""
+    before = world.spent
+    assert world.ask(Wrong(RIGHT[name]).query)[0] is not None
+    assert world.spent == before + UNITS
+
+
+# -- at the limits -----------------------------------------------------------------------------------------------------
+
+
+def test_the_largest_labels_are_told_apart(world: World) -> None:
+    """Where labels are rounded, cells of one price hold the same rows: as many answers as one likes for one price."""
+    last = MOST_LABELS - 1
+    key = Recode("n", ((0, last),), MOST_LABELS)
+    counted = [world.ask(Wrong(steps=(Enter(key, label),)).query)[0] for label in (last, last - 1, last - 64, 0)]
+    assert counted == [(3,), (0,), (0,), (0,)]
+
+
+@pytest.mark.parametrize("many", [0, 1, 3])
+def test_the_largest_scales_are_answered_whatever_the_rows(tmp_path: Any, many: int) -> None:
+    """An error that only some rows cause tells of them."""
+    near = NearestCentre(("one", "n"), (LARGEST_POSITION, 1), ((LARGEST_POSITION, 0), (0, 9)), 2)
+    for engine in ENGINES:
+        some = {name: values[:many] for name, values in ROWS.items()}
+        world = world_of(engine, tmp_path / f"{engine}.csv", table_rows=some)
+        banded = BandedDistance(near, (LARGEST_DISTANCE,), 2)
+        assert world.ask(by(near).query) == ((0, many),)
+        assert world.ask(by(banded).query) == ((many, 0),)
+        sums = ResolvedOffsetSums(near, ((0, 0), (0, 9)), (LARGEST_RADIUS, LARGEST_RADIUS))
+        assert world.ask(Wrong(sums).query) == ((0, 0, 0, sum(some["n"]) - 9 * many),)
+
+
+def test_the_mean_of_a_grid_of_one_point_is_answered_however_wide_its_step(tmp_path: Any) -> None:
+    schema = Schema("point", (Numeric("x", Decimal("1e-9"), Decimal(1), Decimal("1e14"), Decimal(1)),), rows_at_most=10)
+    key = Recode("x", (), 1)
+    for engine in ENGINES:
+        world = world_of(engine, tmp_path / f"{engine}.csv", schema, {"x": [0.5, 1, 2]})
+        wrong = Wrong(ResolvedMoments(key, (0, 1), False), schema=schema.fingerprint)
+        assert world.ask(wrong.query) == ((3, 3),)
+
+
+def test_the_longest_answer_can_be_read_back_from_the_ledger(tmp_path: Any) -> None:
+    """Asked again it is free, and the same."""
+    world = world_of("memory", tmp_path / "rows.csv")
+    query = by(labels(MOST_NUMBERS)).query
+    first, spent = world.ask(query), world.spent
+    assert world.ask(query) == first
+    assert world.spent == spent
+    assert np.count_nonzero(first[0]) == 1
+
+
+@pytest.mark.parametrize("nested", [40, 90])
+def test_a_stack_that_is_nearly_used_up_is_no_oracle(tmp_path: Any, nested: int) -> None:
+    """From whatever depth a table without rows is answered, one with a row is, too: there is more to go through in it."""
+
+    def asked(frames: int) -> ResolvedQuery:
+        """Of a view of its own for each depth: what was counted before would be remembered."""
+        kept: RowTest = InCodes("w", ((0, WIDE - frames),))
+        for _ in range(nested):
+            kept = Negation(kept)
+        more = (Keep(InCodes("w", ((0, WIDE - 1_000 - frames - place),))) for place in range(MOST_STEPS - 1))
+        return Wrong(steps=(Keep(kept), *more)).query
+
+    def from_below(world: World, frames: int, query: ResolvedQuery) -> str:
+        if frames:
+            return from_below(world, frames - 1, query)
+        before = world.spent
+        try:
+            world.ask(query)
+        except DpmineError as error:
+            return f"{type(error).__name__}, {world.spent - before} charged"
+        return "answered"
+
+    none, one = (
+        world_of("memory", tmp_path / f"{rows}.csv", table_rows={name: values[:rows] for name, values in ROWS.items()})
+        for rows in (0, 1)
+    )
+    depths = range(0, sys.getrecursionlimit() - 150, 7)
+    came = [[from_below(world, frames, asked(frames)) for frames in depths] for world in (none, one)]
+    assert set(came[0]) == {"answered", "RequestError, 0 charged"}
+    assert came[0] == came[1]
