@@ -128,20 +128,20 @@ def one_fit(case: tuple[str, str, str, int, int]) -> tuple[float, float]:
     kind, name, epsilon, repetition, fold = case
     table = whole()
     held_out = fold_numbers(repetition) == fold
-    target = table.columns[CLASS].astype(np.int64)
+    target = table.codes[CLASS].astype(np.int64)
     if kind == "sklearn":
         shares = sklearn_shares(table, int(name) or None, held_out)
         return accuracy_and_auc(shares, target[held_out])
     train = EncodedTable(
         table.schema,
         int((~held_out).sum()),
-        {column: codes[~held_out] for column, codes in table.columns.items()},
+        {column: values[~held_out] for column, values in table.values.items()},
         {},
         table.encoding,
     )
     private = dm.open(train, schema=table.schema, cap=epsilon).grant("miner", epsilon=epsilon)
     model = (ALGORITHMS if kind == "ALGORITHMS" else IDEAS)[name](epsilon).fit(private)
-    rows = {column: codes[held_out] for column, codes in table.columns.items()}
+    rows = {column: codes[held_out] for column, codes in table.codes.items()}
     sums = model.trees_.sums(rows, int(held_out.sum()), table.schema)
     return accuracy_and_auc(sums[:, 1] / sums.sum(axis=1), target[held_out], sums.argmax(axis=1))
 
@@ -168,12 +168,12 @@ def sklearn_shares(table: EncodedTable, depth: int | None, held_out: np.ndarray)
     parts = []
     for attribute in table.schema.attributes:
         if attribute.name != CLASS:
-            codes = table.columns[attribute.name]
+            codes = table.codes[attribute.name]
             nominal = isinstance(attribute, dm.Nominal)
             parts.append(np.eye(attribute.size, dtype=np.float32)[codes] if nominal else codes[:, None].astype(np.float32))
     points = np.hstack(parts)
     tree = DecisionTreeClassifier(max_depth=depth, random_state=0)
-    tree.fit(points[~held_out], table.columns[CLASS][~held_out])
+    tree.fit(points[~held_out], table.codes[CLASS][~held_out])
     shares: np.ndarray = tree.predict_proba(points[held_out])[:, 1]
     return shares
 
@@ -208,10 +208,10 @@ def diffprivlib() -> dict[str, dict[str, dict[str, list[float]]]]:
         file = Path(folder) / "folds.npz"
         np.savez(
             file,
-            codes=np.column_stack([table.columns[a.name].astype(np.int64) for a in attributes]),
+            codes=np.column_stack([table.codes[a.name].astype(np.int64) for a in attributes]),
             sizes=np.array([a.size for a in attributes]),
             nominal=np.array([isinstance(a, dm.Nominal) for a in attributes]),
-            target=table.columns[CLASS].astype(np.int64),
+            target=table.codes[CLASS].astype(np.int64),
             folds=np.array([fold_numbers(0)]),
         )
         script = Path(__file__).with_name("peer_diffprivlib.py")

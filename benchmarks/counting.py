@@ -58,7 +58,7 @@ def main() -> None:
 
 def measure(table: EncodedTable, names: Sequence[str]) -> dict[str, list[float]]:
     """Seconds of what is timed for each part that is named."""
-    attributes = [name for name in table.columns if name != CLASS]
+    attributes = [name for name in table.codes if name != CLASS]
     parents, rules = grown_tree(table, attributes)
     rows = Rows(table, b"benchmark")
     ids = cell_ids(resolve_cells((), rules, table.schema), rows).ids
@@ -81,7 +81,7 @@ def measure(table: EncodedTable, names: Sequence[str]) -> dict[str, list[float]]
         table.cache.clear()
         waiting["private"] = fresh()
 
-    columns = [table.columns[name] for name in attributes]
+    columns = [table.codes[name] for name in attributes]
     sizes = [table.schema.single(name).size for name in attributes]
     timed: dict[str, Callable[[], Any]] = {}
     if "kernel" in names:
@@ -90,7 +90,7 @@ def measure(table: EncodedTable, names: Sequence[str]) -> dict[str, list[float]]
             "kernel": kernel,
             "clear": without_anything,
             "from_scratch": kernel,
-            "bare": lambda: bare_counts(ids, table.columns[CLASS], columns, sizes, table.schema.single(CLASS).size),
+            "bare": lambda: bare_counts(ids, table.codes[CLASS], columns, sizes, table.schema.single(CLASS).size),
         }
     if "duckdb" in names:
         timed["duckdb"] = duckdb_counts(ids, table, attributes)
@@ -132,8 +132,8 @@ def bare_counts(
 def duckdb_counts(ids: np.ndarray, table: EncodedTable, attributes: list[str]) -> Callable[[], Any]:
     duckdb = peer("duckdb")
     connection = duckdb.connect()
-    arrays = {"cell": ids, "target": table.columns[CLASS]}
-    arrays |= {f"a{place}": table.columns[name] for place, name in enumerate(attributes)}
+    arrays = {"cell": ids, "target": table.codes[CLASS]}
+    arrays |= {f"a{place}": table.codes[name] for place, name in enumerate(attributes)}
     connection.register("arrays", arrays)
     connection.execute("CREATE TABLE level AS SELECT * FROM arrays")
     names = [f"a{place}" for place in range(len(attributes))]

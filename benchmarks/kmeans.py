@@ -326,7 +326,7 @@ def timed(data: Points, **other: Callable[[], Any]) -> dict[str, float]:
 def bare_bins(table: EncodedTable, sides: tuple[int, ...]) -> NDArray[np.int64]:
     """The least that any grid must do: look up the cell of each code, along each axis, and count."""
     total = np.zeros(int(np.prod(sides)), dtype=np.int64)
-    columns = list(table.columns.values())
+    columns = list(table.codes.values())
     cells = []
     for attribute, side in zip(table.schema.attributes, sides, strict=True):
         size = table.schema.single(attribute.name).size

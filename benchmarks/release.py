@@ -149,7 +149,7 @@ class Taught:
 
     @classmethod
     def of(cls, table: EncodedTable) -> Taught:
-        return cls(table.columns, table.columns[CLASS], table.schema)
+        return cls(table.codes, table.codes[CLASS], table.schema)
 
 
 def boosting(taught: Taught, test: Rows, seed: int) -> Integers:
@@ -226,11 +226,11 @@ def on_generalised_rows(model: ReleaseEstimator, test: EncodedTable) -> Integers
     }
     counts = released.counts[group, label]
     tree = C45().fit_codes(rows, label.astype(np.uint8), released.generalised_schema(), weights=counts)
-    return tree.predict_codes(model.transform_codes(test.columns, test.rows), test.rows)
+    return tree.predict_codes(model.transform_codes(test.codes, test.rows), test.rows)
 
 
 def share_right(predicted: Integers, test: EncodedTable) -> float:
-    return float(np.mean(predicted == test.columns[CLASS]))
+    return float(np.mean(predicted == test.codes[CLASS]))
 
 
 # -- fidelity ----------------------------------------------------------------------------------------------------------
@@ -240,8 +240,8 @@ def distances(rows: Rows, classes: NDArray[Any], training: EncodedTable) -> dict
     """Mean total variation distances to the training rows, of columns and of attributes with the class."""
     attributes = predictors(training.schema)
     labels = len(training.schema.class_labels)
-    truth = training.columns[CLASS]
-    pairs = [(rows[a.name], training.columns[a.name], a.size) for a in attributes]
+    truth = training.codes[CLASS]
+    pairs = [(rows[a.name], training.codes[a.name], a.size) for a in attributes]
     one_way = [distance(released, true, size) for released, true, size in [*pairs, (classes, truth, labels)]]
     with_class = [
         distance(released.astype(np.int64) * labels + classes, true.astype(np.int64) * labels + truth, size * labels)
@@ -333,13 +333,13 @@ def one_run(case: Case) -> dict[str, float]:
 def on_true_rows(case: Case, sample: Sample) -> dict[str, float]:
     """NOT PRIVATE: what the training rows themselves would have taught."""
     measures = {"majority": majority_accuracy(sample) / 100, "tds k=5": tds_accuracy(sample, k=5) / 100}
-    measures |= distances(sample.test.columns, sample.test.columns[CLASS], sample.training)
+    measures |= distances(sample.test.codes, sample.test.codes[CLASS], sample.training)
     return measures | by_learners(Taught.of(sample.training), case, sample.test)
 
 
 def by_learners(taught: Taught, case: Case, test: EncodedTable) -> dict[str, float]:
     names = [name for name in case.learners if name != GENERALISED]
-    return {name: share_right(LEARNERS[name](taught, test.columns, case.run), test) for name in names}
+    return {name: share_right(LEARNERS[name](taught, test.codes, case.run), test) for name in names}
 
 
 _pool: list[ProcessPoolExecutor] = []
@@ -430,7 +430,7 @@ def measure_peers(result: dict[str, Any]) -> None:
         file = Path(folder) / "splits.npz"
         np.savez(
             file,
-            codes=np.column_stack([whole().columns[name].astype(np.int64) for name in names]),
+            codes=np.column_stack([whole().codes[name].astype(np.int64) for name in names]),
             sizes=np.array([schema.single(name).size for name in names]),
             training=np.array([training_rows(run) for run in range(PEER_SPLITS)]),
         )
@@ -458,7 +458,7 @@ def measure_peers(result: dict[str, Any]) -> None:
 def judged(rows: Rows, run: int) -> dict[str, float]:
     sample = split(run)
     taught = Taught(rows, rows[CLASS], whole().schema)
-    right = share_right(boosting(taught, sample.test.columns, run), sample.test)
+    right = share_right(boosting(taught, sample.test.codes, run), sample.test)
     return {"boosting": right} | distances(rows, rows[CLASS], sample.training)
 
 
@@ -497,7 +497,7 @@ def blown_up_table(records: int) -> EncodedTable:
     """As many records of a blow-up of Adult, as for figure 5 of the paper."""
     larger = diffgen_blow_up(whole(), math.ceil(records / whole().rows), seed=1)
     schema = replace(larger.schema, rows_at_most=records)
-    columns = {name: codes[:records].copy() for name, codes in larger.columns.items()}
+    columns = {name: values[:records].copy() for name, values in larger.values.items()}
     return EncodedTable(schema, records, columns, {}, larger.encoding)
 
 
@@ -536,9 +536,9 @@ def fit_against_bare(table: EncodedTable) -> dict[str, float]:
 
 def bare_first(table: EncodedTable) -> None:
     """The least that choosing must do: count (class, code) of each attribute."""
-    target = table.columns[CLASS]
+    target = table.codes[CLASS]
     classes = len(table.schema.class_labels)
-    columns = [(table.columns[a.name], a.size) for a in predictors(table.schema)]
+    columns = [(table.codes[a.name], a.size) for a in predictors(table.schema)]
     totals = [np.zeros(classes * size, dtype=np.int64) for _, size in columns]
     for start in range(0, table.rows, CHUNK):
         rows = slice(start, start + CHUNK)
@@ -557,12 +557,12 @@ def bare_second(table: EncodedTable, cuts: Sequence[Cut], *, sort: bool) -> None
             numbers = np.zeros(cut.attribute.size, dtype=np.int64)
             for number, value in enumerate(cut.values()):
                 numbers[list(value.codes)] = number * stride
-            lookups.append((table.columns[cut.attribute.name], numbers))
+            lookups.append((table.codes[cut.attribute.name], numbers))
             stride *= len(cut)
     found = np.empty(table.rows, dtype=np.int64)
     for start in range(0, table.rows, CHUNK):
         rows = slice(start, start + CHUNK)
-        found[rows] = table.columns[CLASS][rows]
+        found[rows] = table.codes[CLASS][rows]
         for column, numbers in lookups:
             found[rows] += np.take(numbers, column[rows])
     if sort:

@@ -115,10 +115,10 @@ def cut(node: Node, depth: int) -> Rules:
 
 def bare_levels(table: EncodedTable, levels: Sequence[CellIds]) -> np.ndarray:
     """The least that any tree must do: count (cell, class, code) of each attribute at each level, then (cell, class)."""
-    target = table.columns[CLASS]
+    target = table.codes[CLASS]
     classes = table.schema.single(CLASS).size
-    names = [name for name in table.columns if name != CLASS]
-    columns = [(table.columns[name], table.schema.single(name).size) for name in names]
+    names = [name for name in table.codes if name != CLASS]
+    columns = [(table.codes[name], table.schema.single(name).size) for name in names]
     for depth, level in enumerate(levels):
         ids = level.ids
         assert ids is not None
@@ -137,9 +137,9 @@ def bare_levels(table: EncodedTable, levels: Sequence[CellIds]) -> np.ndarray:
 
 def sklearn_fit(table: EncodedTable) -> Callable[[], Any]:
     trees = peer("sklearn.tree", "scikit-learn")
-    names = [name for name in table.columns if name != CLASS]
-    points = np.column_stack([table.columns[name] for name in names]).astype(np.float32)
-    target = table.columns[CLASS].astype(np.int64)
+    names = [name for name in table.codes if name != CLASS]
+    points = np.column_stack([table.codes[name] for name in names]).astype(np.float32)
+    target = table.codes[CLASS].astype(np.int64)
     return lambda: trees.DecisionTreeClassifier(max_depth=DEPTH).fit(points, target)
 
 

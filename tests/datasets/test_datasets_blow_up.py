@@ -78,8 +78,8 @@ def test_values_are_replaced_at_the_stated_rate_by_uniform_ones(replaced: float)
     varied = diffgen_blow_up(table, 101, seed=8, replaced=replaced)
     names = [name for name in SINGLES if name != "diagnosis"]
     for name in names:
-        size, codes = SCHEMA.single(name).size, varied.columns[name][300:]
-        changed = int((codes != np.tile(table.columns[name], 100)).sum())
+        size, codes = SCHEMA.single(name).size, varied.codes[name][300:]
+        changed = int((codes != np.tile(table.codes[name], 100)).sum())
         assert likely(changed, 30_000, replaced * (1 - 1 / size), tests=4 * len(names))
         if replaced == 1:
             counts = np.bincount(codes, minlength=size)
@@ -111,5 +111,5 @@ def test_adult_grows_by_the_scale_of_the_paper() -> None:
     table = encode(open_source(adult(complete=True)), schema)
     varied = diffgen_blow_up(table, 5, seed=9)
     assert varied.rows == 5 * 45_222
-    assert all(int(codes.max()) < schema.single(name).size for name, codes in varied.columns.items())
-    assert np.array_equal(varied.columns["income"], np.tile(table.columns["income"], 5))
+    assert all(int(codes.max()) < schema.single(name).size for name, codes in varied.codes.items())
+    assert np.array_equal(varied.codes["income"], np.tile(table.codes["income"], 5))

@@ -112,7 +112,7 @@ def lists_of(table: EncodedTable) -> list[tuple[int, ...]]:
 def codes_of(frame: Any) -> list[tuple[int, int, tuple[int, ...]]]:
     """The three codes of every row."""
     table = encode(open_source(frame), SCHEMA)
-    nominal, numeric = table.columns["nominal"], table.columns["numeric"]
+    nominal, numeric = table.codes["nominal"], table.codes["numeric"]
     assert nominal.dtype == numeric.dtype == np.uint8
     assert len(nominal) == len(numeric) == table.rows
     assert int(nominal.max(initial=0)) < NOMINAL.size
@@ -383,6 +383,6 @@ def test_codes_take_the_smallest_type_that_holds_them() -> None:
     ]
     schema = Schema("wide", (Nominal("n", tuple(map(str, range(300))), "0"), NUMERIC, ITEMS), 10)
     table = encode(open_source({"n": ["299", "x"], "numeric": [0, 0], "items": [None, "a"]}), schema)
-    assert table.columns["n"].dtype == np.uint16
-    assert table.columns["n"].tolist() == [299, 0]
+    assert table.codes["n"].dtype == np.uint16
+    assert table.codes["n"].tolist() == [299, 0]
     assert table.bytes == 2 * 2 + 2 * 1 + 4 + 1

@@ -151,7 +151,7 @@ def test_no_row_is_mixed_of_two_states_while_another_thread_replaces_the_file(en
             except dm.DataError:
                 refused += 1
                 continue
-            assert table.columns["x"].tolist() == table.columns["y"].tolist()
+            assert table.codes["x"].tolist() == table.codes["y"].tolist()
     finally:
         stop.set()
         thread.join()

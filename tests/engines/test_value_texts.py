@@ -283,7 +283,7 @@ def schema_for(table: pa.Table, names: tuple[str, ...]) -> Schema:
 
 def codes_of(table: EncodedTable | DuckDBFiles) -> list[list[int]]:
     if isinstance(table, EncodedTable):
-        return [codes.tolist() for codes in table.columns.values()]
+        return [codes.tolist() for codes in table.codes.values()]
     found = table.source.cursor().execute(table.coded.sql(dialect="duckdb")).fetchnumpy()
     return [found[f"a{place}"].tolist() for place in range(len(table.schema.attributes))]
 

@@ -101,7 +101,7 @@ def test_a_new_kind_is_checked(schema: Schema) -> None:
 
 def test_a_new_kind_is_encoded_and_its_codes_enter_the_hash_of_a_row(schema: Schema) -> None:
     table = encode(open_source(TABLE), schema)
-    assert table.columns["day"].tolist() == DAY_CODES
+    assert table.codes["day"].tolist() == DAY_CODES
     assert table.occurrence.tolist() == [0, 0, 0, 0, 1, 1, 0, 0]  # by day and ward
 
 
@@ -174,7 +174,7 @@ def test_labels_name_codes_and_codes_have_labels(attribute: Single, with_weekday
 def test_what_codes_stand_for_is_encoded_as_these_codes(attribute: Single, with_weekdays: None) -> None:
     source = open_source({"x": registry.values_of(attribute).tolist()})
     table = encode(source, Schema("t", (attribute,), 10))
-    assert table.columns["x"].tolist() == list(range(attribute.size))
+    assert table.codes["x"].tolist() == list(range(attribute.size))
     assert not any(registry.kind_of(attribute).check(source, attribute).values())
 
 

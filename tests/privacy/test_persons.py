@@ -59,7 +59,7 @@ def contents(table: EncodedTable) -> Counter[Any]:
         had[row].append(item)
     return Counter(
         (int(colour), int(size), tuple(items))
-        for colour, size, items in zip(table.columns["colour"], table.columns["size"], had, strict=True)
+        for colour, size, items in zip(table.codes["colour"], table.codes["size"], had, strict=True)
     )
 
 

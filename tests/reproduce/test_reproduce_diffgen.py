@@ -123,9 +123,9 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 def test_a_split_is_two_thirds_and_the_same_for_both_figures() -> None:
     first, again = (diffgen.adult_split(Scene({}, 3, seed)) for seed in (1, 2))
     assert (first.training.rows, first.test.rows) == (400, 200)
-    assert all(np.array_equal(first.test.columns[name], again.test.columns[name]) for name in first.test.columns)
+    assert all(np.array_equal(first.test.codes[name], again.test.codes[name]) for name in first.test.codes)
     other = diffgen.adult_split(Scene({}, 4, 1))
-    assert not np.array_equal(first.test.columns["age"], other.test.columns["age"])
+    assert not np.array_equal(first.test.codes["age"], other.test.codes["age"])
 
 
 @pytest.mark.usefixtures("small_adult")
@@ -149,7 +149,7 @@ def test_accuracy_is_that_of_a_tree_on_the_released_rows(monkeypatch: pytest.Mon
     schema = model.release().generalised_schema()
     tree = C45().fit(as_frame(model.rows()), schema=schema)
     names = {a.name: values_of(a) for a in sample.test.schema.attributes}
-    test = {name: names[name][codes].tolist() for name, codes in sample.test.columns.items()}
+    test = {name: names[name][codes].tolist() for name, codes in sample.test.codes.items()}
     right = tree.predict(as_frame(model.transform(as_frame(test)))) == np.array(test["income"], dtype=object)
     assert ours == pytest.approx(100 * right.mean())
 
@@ -164,8 +164,8 @@ def as_frame(columns: dict[str, list[Any]]) -> Any:
 def test_tds_and_the_majority_on_rows_that_education_decides() -> None:
     sample = diffgen.adult_split(Scene({}, 0, 0))
     assert release_runs.tds_accuracy(sample, k=5) > 95
-    more = int(np.mean(sample.training.columns["income"]) > 0.5)
-    share = float(np.mean(sample.test.columns["income"] == more) * 100)
+    more = int(np.mean(sample.training.codes["income"]) > 0.5)
+    share = float(np.mean(sample.test.codes["income"] == more) * 100)
     assert release_runs.majority_accuracy(sample) == pytest.approx(share)
 
 

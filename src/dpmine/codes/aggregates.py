@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes.rows import Cells, NearestCentre, RowKey, RowRules, RowStep
+from dpmine.codes.rows import Cells, NearestCentre, Rounded, RowKey, RowRules, RowStep
 
 Integers = NDArray[np.int64]
 
@@ -26,6 +26,13 @@ class Engine(Protocol):
         """The numbers of the combinations (cell, key values) that hold rows, rising, and how many rows each holds.
 
         A combination's number has the cell as its first digit and the last key's value as its last.
+        """
+
+    def sums(self, cells: Cells, amounts: tuple[Rounded, ...], powers: Sequence[tuple[int, ...]]) -> Integers:
+        """Over the rows of each cell without a gap in any of these attributes exact sums, of shape [cells, powers].
+
+        Each is the sum of the product of the amounts, every one to its power; of no powers but 0 the number of these rows.
+        No product of a row is larger than 2^30.
         """
 
     def clipped_sums(

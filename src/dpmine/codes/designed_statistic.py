@@ -3,21 +3,21 @@
 from fractions import Fraction
 
 from dpmine.base.wire_values import value
-from dpmine.codes.domain import Grid, require
+from dpmine.codes.domain import Values, require
 from dpmine.codes.queries import ResolvedQuestion, one_cell
-from dpmine.codes.rows import Checker, Recode
+from dpmine.codes.rows import Checker, Rounded
 from dpmine.codes.value_grids import largest_fits
 from dpmine.noise.finite_tables import FiniteTable, LatticeNoise
 
 STATISTICS = ("count", "sum", "mean", "max", "median")
 
 
-def largest_value(grid: Grid | None) -> Fraction:
+def largest_value(grid: Values | None) -> Fraction:
     """The largest absolute value of one row, where a row of a count is 1."""
     return Fraction(1) if grid is None else max(abs(grid.low), abs(grid.high))
 
 
-def sensitivity_of(statistic: str, grid: Grid | None) -> Fraction:
+def sensitivity_of(statistic: str, grid: Values | None) -> Fraction:
     """By how much adding or removing one row can move the exact value. docs/proofs.md#told-statistics."""
     if grid is None:
         return Fraction(1)
@@ -29,17 +29,19 @@ def sensitivity_of(statistic: str, grid: Grid | None) -> Fraction:
 
 @value("resolved-designed-statistic")
 class ResolvedDesignedStatistic(ResolvedQuestion):
-    """One statistic of what the codes of an attribute stand for; of none, the number of rows."""
+    """One statistic of the numbers of the rows that have one; of no attribute, the number of rows."""
 
     statistic: str
-    key: Recode | None
+    amount: Rounded | None
     noise: FiniteTable | LatticeNoise
 
     def check(self, see: Checker, cells: int) -> None:
         one_cell(cells)
         require(
-            self.statistic in STATISTICS and (self.key is None) == (self.statistic == "count"), "there is such a statistic"
+            self.statistic in STATISTICS and (self.amount is None) == (self.statistic == "count"), "there is such a statistic"
         )
-        grid = None if self.key is None else see.grid(self.key)
+        see(self.amount)
+        numbers = None if self.amount is None else see.domain.numbers(self.amount.attribute)
+        require(self.amount is None or numbers is None or self.amount.steps == numbers.steps, "values are as they are")
         if isinstance(self.noise, LatticeNoise):
-            require(largest_fits(largest_value(grid) / Fraction(self.noise.step)), "exact values fit 64 bits")
+            require(largest_fits(largest_value(numbers) / Fraction(self.noise.step)), "exact values fit 64 bits")

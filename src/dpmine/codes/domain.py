@@ -10,25 +10,43 @@ MOST_ROWS = 2**31 - 1  # counts of counts must stay far inside 64 bits
 
 
 @dataclass(frozen=True)
-class Grid:
-    """The numbers that an attribute's codes stand for: low, low + step, and so on."""
+class Values:
+    """The numbers that an attribute's values stand for: low, low + step, and so on."""
 
     low: Fraction
     step: Fraction
     size: int
 
     @property
+    def steps(self) -> int:
+        """How many steps the last value lies above the first."""
+        return self.size - 1
+
+    @property
     def high(self) -> Fraction:
-        return self.low + self.step * (self.size - 1)
+        return self.low + self.step * self.steps
 
 
 @dataclass(frozen=True)
 class Column:
-    """The codes of one attribute, from 0 to before `size`: one in each row, or a list of them."""
+    """The codes of one attribute, from 0 to before `size`: one in each row, or a list of them.
+
+    An ordered attribute also has one of `values` values in each row, and each code holds those from its start on. The last
+    code may stand for a gap; its value is then `values`.
+    """
 
     size: int
-    grid: Grid | None = None
+    gap: bool = False
+    starts: tuple[int, ...] = ()
+    values: int = 0
+    numbers: Values | None = None
+    """What the values stand for, of a numeric attribute."""
     listed: bool = False
+
+    @property
+    def all_values(self) -> int:
+        """The number of values with that of a gap."""
+        return self.values + self.gap
 
 
 @dataclass(frozen=True)
@@ -43,19 +61,22 @@ class Domain:
     """How many rows one protected unit may own: the stability of the source."""
     drafted: bool
 
-    def size(self, name: str, *, listed: bool = False) -> int:
-        """The number of codes of an attribute."""
+    def column(self, name: str, *, listed: bool = False) -> Column:
+        """The codes of an attribute."""
         column = self.columns.get(name)
         require(column is not None and column.listed == listed, f"no such attribute is here: {name:.60}")
-        return self.columns[name].size
+        return self.columns[name]
 
-    def grid(self, name: str) -> Grid:
-        """What the codes of a numeric attribute stand for."""
-        self.size(name)
-        grid = self.columns[name].grid
-        if grid is None:
-            raise RequestError(f"The codes of {name!r} are no numbers.")
-        return grid
+    def size(self, name: str, *, listed: bool = False) -> int:
+        """The number of codes of an attribute."""
+        return self.column(name, listed=listed).size
+
+    def numbers(self, name: str) -> Values:
+        """What the values of a numeric attribute stand for."""
+        numbers = self.column(name).numbers
+        if numbers is None:
+            raise RequestError(f"The values of {name!r} are no numbers.")
+        return numbers
 
 
 def require(holds: bool, otherwise: str) -> None:

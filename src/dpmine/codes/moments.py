@@ -1,26 +1,32 @@
-"""Sums of powers of one attribute: on codes."""
+"""Means, variances and covariances as sums of products that add up to one number for every row: on codes."""
 
 from dpmine.base.wire_values import value
+from dpmine.codes.amounts import check_product
 from dpmine.codes.domain import require
 from dpmine.codes.queries import ResolvedQuestion
-from dpmine.codes.rows import Checker, Recode
-from dpmine.codes.value_grids import ValueGrid, largest_fits
-
-POWERS = ((1,), (0, 1), (0, 1, 2))  # for a sum, a mean and a variance
+from dpmine.codes.rows import Checker, Rounded
 
 
 @value("resolved-moments")
 class ResolvedMoments(ResolvedQuestion):
-    """Sums of powers of what the codes of an attribute stand for, over the rows of each cell."""
+    """Of x in whole steps 0 .. S, over rows without a gap: the sums of x and S - x; of two amounts those of all products.
 
-    key: Recode
-    powers: tuple[int, ...]
-    centred: bool
+    One amount is what a mean needs, the same twice a variance (where the two mixed products are one), two a covariance.
+    """
+
+    amounts: tuple[Rounded, ...]
 
     def check(self, see: Checker, cells: int) -> None:
-        require(self.powers in POWERS, "these powers are never asked")
-        largest = ValueGrid.of(see.grid(self.key), centred=self.centred).largest
-        require(largest_fits(largest ** max(self.powers)), "exact sums fit 64 bits")
+        see(*self.amounts)
+        require(1 <= len(self.amounts) <= 2, "moments are of one attribute, of its square, or of two")
+        names = {amount.attribute for amount in self.amounts}
+        require(len(names) == len(self.amounts) or len(set(self.amounts)) == 1, "a square is of equal amounts")
+        check_product(self.amounts)
+
+    @property
+    def numbers(self) -> int:
+        """How many sums there are in a cell."""
+        return 2 if len(self.amounts) == 1 else 3 if self.amounts[0] == self.amounts[1] else 4
 
     def counts(self, cells: int) -> int:
-        return cells * self.key.size
+        return cells * self.numbers

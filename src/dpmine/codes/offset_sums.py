@@ -19,7 +19,7 @@ class ResolvedOffsetSums(ResolvedQuestion):
     def check(self, see: Checker, cells: int) -> None:
         one_cell(cells)
         see(self.nearest)
-        clusters, dimensions = self.nearest.size, len(self.nearest.attributes)
+        clusters, dimensions = self.nearest.size, len(self.nearest.places)
         require(len(self.origins) == len(self.radii) == clusters, "every cluster has an origin and a radius")
         require(all(len(origin) == dimensions for origin in self.origins), "an origin has a position in every attribute")
         places = (place for origin in self.origins for place in origin)

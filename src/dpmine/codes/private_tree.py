@@ -37,7 +37,8 @@ class ResolvedCutRule(Checked):
     def check(self, see: Checker) -> None:
         """Every cut lies inside what it cuts, so that each node's halves are smaller than the node."""
         bins = len(self.edges)
-        require(self.size == see.domain.grid(self.attribute).size, "rules know how many codes there are")
+        column = see.domain.column(self.attribute)
+        require(column.values > 0 and self.size == column.size - column.gap, "rules know how many codes there are")
         require(rise([-1, *self.edges, self.size]) and self.edges[:1] == (0,), "bins begin at rising codes, from 0 on")
         require(len(self.scores) == len(self.cuts) == bins * (bins + 1) // 2, "each run of bins has a score and a cut")
         runs = ((first, after) for first in range(bins) for after in range(first + 1, bins + 1))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from dpmine.base.wire_values import value
-from dpmine.codes.domain import MOST_ROWS, Domain, Grid, require
+from dpmine.codes.domain import MOST_ROWS, Domain, Values, require
 
 MOST_LABELS = MOST_ROWS  # of a key: engines hold each exactly, in 32 bits and in SQL
 MOST_TREES = 1_000  # of a model
@@ -45,12 +45,6 @@ class Checker:
                 self._seen[id(part)] = part
                 part.check(self)
 
-    def grid(self, key: Recode) -> Grid:
-        """What the values of a key stand for, which has to be a numeric attribute as it is."""
-        self(key)
-        require(not key.runs, "a number is asked of an attribute itself")
-        return self.domain.grid(key.attribute)
-
 
 def rise(numbers: Sequence[int]) -> bool:
     return all(low < high for low, high in itertools.pairwise(numbers))
@@ -70,6 +64,19 @@ class InCodes(RowTest):
     def check(self, see: Checker) -> None:
         ends = [-1, *itertools.chain.from_iterable(self.ranges), see.domain.size(self.attribute) + 1]
         require(rise(ends), "ranges of codes rise")
+
+
+@value("values")
+class InValues(RowTest):
+    """The attribute's value lies in one of the half-open ranges, which rise and do not touch."""
+
+    attribute: str
+    ranges: tuple[tuple[int, int], ...]
+
+    def check(self, see: Checker) -> None:
+        values = see.domain.column(self.attribute).all_values
+        require(values > 0, "values are of an ordered attribute")
+        require(rise([-1, *itertools.chain.from_iterable(self.ranges), values + 1]), "ranges of values rise")
 
 
 @value("holds")
@@ -124,13 +131,49 @@ class Recode(RowKey):
 
     def check(self, see: Checker) -> None:
         codes = see.domain.size(self.attribute)
-        firsts = [first for first, _ in self.runs]
-        require(self.size <= MOST_LABELS, "labels are small")
         if not self.runs:
             require(self.size == codes, "an attribute has as many labels as codes")
         else:
-            require(firsts[0] == 0 and rise([*firsts, codes]), "runs of codes rise from 0 on")
-            require(all(0 <= item < self.size for _, item in self.runs), "a run's label is below the key's size")
+            _check_runs(self.runs, codes, self.size)
+
+
+@value("recode-values")
+class RecodeValues(RowKey):
+    """The attribute's value looked up in a table, given by its runs (first value, label)."""
+
+    attribute: str
+    runs: tuple[tuple[int, int], ...]
+    size: int
+
+    def check(self, see: Checker) -> None:
+        require(bool(self.runs), "values are told by runs")
+        _check_runs(self.runs, see.domain.column(self.attribute).all_values, self.size)
+
+
+def _check_runs(runs: tuple[tuple[int, int], ...], numbers: int, size: int) -> None:
+    """Every number below that has one label below the size."""
+    firsts = [first for first, _ in runs]
+    require(size <= MOST_LABELS, "labels are small")
+    require(firsts[0] == 0 and rise([*firsts, numbers]), "runs rise from 0 on")
+    require(all(0 <= item < size for _, item in runs), "a run's label is below the key's size")
+
+
+@value("rounded")
+class Rounded(RowKey):
+    """The attribute's number, from its lowest to its highest, rounded to the nearest of `steps` even steps: 0 .. steps.
+
+    Of value v among S steps it is floor((2 v steps + S) / 2 S): v itself where they are as many. A gap is steps + 1.
+    """
+
+    attribute: str
+    steps: int
+    size: int
+
+    def check(self, see: Checker) -> None:
+        column = see.domain.column(self.attribute)
+        numbers = see.domain.numbers(self.attribute)
+        require(1 <= self.steps <= numbers.steps, "rounding is to values or coarser")
+        require(self.size == self.steps + 1 + column.gap, "rounding has a label for each step, and one for a gap")
 
 
 def combinations(keys: Sequence[RowKey]) -> int:
@@ -239,21 +282,24 @@ class BandedSum(RowKey):
 
 @value("nearest-centre")
 class NearestCentre(RowKey):
-    """The number of the nearest centre, by squared distance of code times scale; of equally near ones the first."""
+    """The number of the nearest centre, by squared distance of positions; of equally near ones the first.
 
-    attributes: tuple[str, ...]
+    A row's position in an attribute is its rounded number times a scale. A gap lies in the middle, at half the steps.
+    """
+
+    places: tuple[Rounded, ...]
     scales: tuple[int, ...]
     centres: tuple[tuple[int, ...], ...]
     size: int
 
     def check(self, see: Checker) -> None:
-        dimensions = len(self.attributes)
-        shapes = {len(self.scales), len(set(self.attributes)), *map(len, self.centres)}
+        see(*self.places)
+        dimensions = len(self.places)
+        shapes = {len(self.scales), len({place.attribute for place in self.places}), *map(len, self.centres)}
         require(1 <= dimensions <= MOST_DIMENSIONS and shapes == {dimensions}, "centres lie in different attributes")
         require(MOST_CENTRES >= self.size == len(self.centres) > 0, "there are centres")
-        for name, scale in zip(self.attributes, self.scales, strict=True):
-            farthest = max(see.domain.size(name) - 1, 1) * scale  # the scale itself has to fit, also where all codes are 0
-            require(0 < farthest <= LARGEST_POSITION, "positions are bounded")
+        for place, scale in zip(self.places, self.scales, strict=True):
+            require(0 < place.steps * scale <= LARGEST_POSITION, "positions are bounded")
         require(all(0 <= place <= LARGEST_POSITION for centre in self.centres for place in centre), "so are centres")
 
 

@@ -6,19 +6,19 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpmine.codes.domain import Grid
+from dpmine.codes.domain import Values
 
 LARGEST_VALUE = 2**30  # one row's value in units; times fewer than 2^31 rows, every exact sum stays below 2^61
 
 
 def largest_fits(largest: int | Fraction) -> bool:
     """Whether sums of numbers up to this one stay inside 64 bits, whatever the rows."""
-    return largest < LARGEST_VALUE
+    return largest <= LARGEST_VALUE
 
 
 @dataclass(frozen=True)
 class ValueGrid:
-    """The values of a numeric attribute as integers: code c stands for (first + step * c) * unit + centre."""
+    """The values of a numeric attribute as integers: value v stands for (first + step * v) * unit + centre."""
 
     first: int
     step: int
@@ -27,14 +27,16 @@ class ValueGrid:
     centre: Fraction
 
     @classmethod
-    def of(cls, grid: Grid, *, centred: bool) -> ValueGrid:
-        low, step = grid.low, grid.step
+    def of(cls, numbers: Values, *, centred: bool) -> ValueGrid:
+        low, step = numbers.low, numbers.step
         unit = Fraction(
             math.gcd(low.numerator * step.denominator, step.numerator * low.denominator), low.denominator * step.denominator
         )
-        first, width = int(low / unit), int(step / unit) if grid.size > 1 else 0
-        middle = first + width * ((grid.size - 1) // 2) if centred else 0
-        return cls(first - middle, width, grid.size, unit, middle * unit)
+        if centred:  # from the middle every value is so many steps away
+            unit = step
+            middle = (numbers.size - 1) // 2
+            return cls(-middle, 1, numbers.size, unit, low + middle * step)
+        return cls(int(low / unit), int(step / unit), numbers.size, unit, Fraction(0))
 
     @property
     def last(self) -> int:
@@ -44,3 +46,7 @@ class ValueGrid:
     def largest(self) -> int:
         """The largest absolute value; 1 where all are 0."""
         return max(abs(self.first), abs(self.last), 1)
+
+    def total(self, rows: int, steps: int) -> int:
+        """The sum of so many values that are so many steps, together, above the lowest."""
+        return self.first * rows + self.step * steps

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dpmine.base.errors import RequestError
 from dpmine.engines.encoding import EncodedTable
 from dpmine.facts.encoding import Lists
+from dpmine.facts.kinds.kind import Ordered, Single
 from dpmine.facts.kinds.registry import values_of
 from dpmine.facts.schema import Schema
 
@@ -56,8 +57,8 @@ def diffgen_blow_up(
     if isinstance(table, EncodedTable):
         copies = _encoded_rows(table, np.tile(np.arange(size), scale))
         for name, fresh in varied.items():
-            codes = copies.columns[name]
-            np.copyto(codes, fresh.astype(codes.dtype), where=fresh >= 0)
+            values = copies.values[name]
+            np.copyto(values, values_of_codes(table.schema.single(name), fresh).astype(values.dtype), where=fresh >= 0)
         return copies
     absent = [name for name in varied if name not in table]
     if absent:
@@ -83,6 +84,13 @@ def _variations(
             yield attribute.name, fresh
 
 
+def values_of_codes(attribute: Single, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first value of each code; of a gap the gap."""
+    if not isinstance(attribute, Ordered):
+        return codes
+    return np.array([*attribute.starts, attribute.values], dtype=np.int64)[np.maximum(codes, 0)]
+
+
 def _size(table: EncodedTable | Columns) -> int:
     if isinstance(table, EncodedTable):
         return table.rows
@@ -94,7 +102,7 @@ def _size(table: EncodedTable | Columns) -> int:
 
 def _encoded_rows(table: EncodedTable, picked: NDArray[np.int64]) -> EncodedTable:
     """The picked rows as a table of their own; its schema allows as many rows."""
-    columns = {name: codes[picked] for name, codes in table.columns.items()}
+    columns = {name: codes[picked] for name, codes in table.values.items()}
     lists = {name: _picked_lists(column, table.rows, picked) for name, column in table.lists.items()}
     schema = dataclasses.replace(table.schema, rows_at_most=max(len(picked), 1))
     return EncodedTable(schema, len(picked), columns, lists, GENERATED)

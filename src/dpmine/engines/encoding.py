@@ -1,4 +1,4 @@
-"""A table as integer codes: each column in the smallest unsigned type, by the public rules of the schema."""
+"""A table as whole numbers: of each column values and codes in the smallest unsigned types, by the public rules of the schema."""
 
 import hashlib
 import json
@@ -12,11 +12,11 @@ from dpmine.base.errors import DataError
 from dpmine.codes.domain import MOST_ROWS
 from dpmine.engines.cache import Cache
 from dpmine.facts.encoding import Codes, Lists
-from dpmine.facts.kinds.registry import encode_listed, encode_single
+from dpmine.facts.kinds.registry import codes_of, encode_listed, encode_single
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import Source, require_columns
 
-ENCODING = 2  # raised whenever a row may get other codes, or fall into another part, than before
+ENCODING = 3  # raised whenever a row may get other codes, or fall into another part, than before
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,21 +29,30 @@ class Persons:
 
 @dataclass(eq=False, repr=False)
 class EncodedTable:
-    """The codes of one table version. Immutable; kernels, caches and engines share it."""
+    """The values and codes of one table version. Immutable; kernels, caches and engines share it.
+
+    A row is its values and lists: codes follow from values, so rows that share all codes need not be the same row.
+    """
 
     schema: Schema
     rows: int
-    columns: dict[str, Codes]
+    values: dict[str, Codes]
     lists: dict[str, Lists]
     encoding: str
     persons: Persons | None = None
     """Whose rows these are; None where the unit is a row, or persons are capped already."""
     cache: Cache = field(default_factory=Cache)
 
+    @cached_property
+    def codes(self) -> dict[str, Codes]:
+        """The code of each value; where every value has one of its own the very array of the values."""
+        return {name: codes_of(self.schema.single(name), values) for name, values in self.values.items()}
+
     @property
     def bytes(self) -> int:
         lists = sum(column.rows.nbytes + column.items.nbytes for column in self.lists.values())
-        return sum(column.nbytes for column in self.columns.values()) + lists
+        arrays = {id(column): column for column in (*self.values.values(), *self.codes.values())}  # shared ones count once
+        return sum(column.nbytes for column in arrays.values()) + lists
 
     @cached_property
     def occurrence(self) -> NDArray[np.int64]:
@@ -54,11 +63,11 @@ class EncodedTable:
         """
         identity = np.zeros(self.rows, dtype=np.int64)
         distinct = 1
-        for name, codes in self.columns.items():
-            size = self.schema.single(name).size
+        for values in self.values.values():
+            size = 1 + int(values.max(initial=0))
             if distinct * size >= 2**62:
                 identity, distinct = _dense(identity)
-            identity = identity * size + codes
+            identity = identity * size + values
             distinct *= size
         for column in self.lists.values():
             identity, distinct = _dense(identity)
@@ -93,14 +102,14 @@ def turns(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
 def encode(source: Source, schema: Schema) -> EncodedTable:
     """Encode every attribute of the schema; columns that the schema does not name are never read."""
     require_columns(source, [attribute.name for attribute in schema.attributes])
-    columns = {attribute.name: encode_single(source, attribute) for attribute in schema.singles}
+    values = {attribute.name: encode_single(source, attribute) for attribute in schema.singles}
     lists = {attribute.name: encode_listed(source, attribute) for attribute in schema.lists}
     if source.rows > MOST_ROWS:
         raise DataError(f"The memory engine holds at most {MOST_ROWS} rows.")
     persons = None if schema.unit.column is None else number_persons(source, schema.unit.column)
     encoding = encoding_of(source, schema)
     source.check_read_in_one_state()
-    return EncodedTable(schema, source.rows, columns, lists, encoding, persons)
+    return EncodedTable(schema, source.rows, values, lists, encoding, persons)
 
 
 def encoding_of(source: Source, schema: Schema) -> str:

@@ -1,7 +1,8 @@
-"""Keyed-hash parts: which part of a split each row belongs to, from the row's own codes and a secret key.
+"""Keyed-hash parts: which part of a split each row belongs to, from the row's own values and a secret key.
 
-h = sum of k_i * (c_i + 1) modulo the prime 2^31 - 1 over a row's codes and its number among identical rows, then three
-rounds of a quadratic in h. The code of a list is the sum of its items, each plus 1 and put through the same rounds.
+h = sum of k_i * (v_i + 1) modulo the prime 2^31 - 1 over a row's values, of which the largest is a gap's, 2^30 + 1 at most, and
+its number among identical rows, then three rounds of a quadratic in h. A list counts as the sum of its items, each plus 1
+and put through the same rounds.
 Every product stays below 2^62, so any SQL engine computes the same integers. Privacy needs only that the part of a row is
 a fixed function of the row: the odometer's maximum over parts holds for every key. The key and the quadratics make
 parts balanced and splits with different salts independent.
@@ -31,23 +32,23 @@ def multipliers(split_key: bytes, salt: str, count: int) -> list[int]:
 
 def row_parts(table: EncodedTable, split_key: bytes, salt: str, weights: tuple[int, ...]) -> NDArray[np.unsignedinteger]:
     """The part of every row, in shares proportional to the weights."""
-    drawn = multipliers(split_key, salt, 5 + len(table.columns) + len(table.lists))
+    drawn = multipliers(split_key, salt, 5 + len(table.values) + len(table.lists))
     hashed = (_content(table, drawn) + (table.occurrence % PRIME + 1) * drawn[3]) % PRIME
     return np.searchsorted(part_ends(weights), _stirred(hashed, drawn[:3]), side="right").astype(smallest_type(len(weights)))
 
 
 def person_row_hashes(table: EncodedTable, names: Integers, split_key: bytes, salt: str) -> Integers:
     """A hash of every row's values and its person's name: identical rows of one person share it."""
-    drawn = multipliers(split_key, salt, 5 + len(table.columns) + len(table.lists))
+    drawn = multipliers(split_key, salt, 5 + len(table.values) + len(table.lists))
     return _stirred((_content(table, drawn) + (names + 1) * drawn[3]) % PRIME, drawn[:3])
 
 
 def _content(table: EncodedTable, drawn: list[int]) -> Integers:
-    """The keyed sum over a row's codes and lists, before the rounds: drawn holds 3 rounds, shift, start and the factors."""
+    """The keyed sum over a row's values and lists, before the rounds: drawn holds 3 rounds, shift, start and the factors."""
     hashed = np.full(table.rows, drawn[4], dtype=np.int64)
-    codes = [column.astype(np.int64) for column in table.columns.values()]
+    values = [column.astype(np.int64) for column in table.values.values()]
     sums = [_item_sums(column, table.rows, drawn[:3]) for column in table.lists.values()]
-    for numbers, factor in zip([*codes, *sums], drawn[5:], strict=True):
+    for numbers, factor in zip([*values, *sums], drawn[5:], strict=True):
         hashed = (hashed + (numbers + 1) * factor) % PRIME
     return hashed
 

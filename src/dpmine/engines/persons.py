@@ -21,14 +21,14 @@ def capped(table: EncodedTable, split_key: bytes) -> EncodedTable:
     if table.persons is None:
         return table
     ranks = [list_ranks(column, table.rows) for column in table.lists.values()]
-    codes = [codes.astype(np.int64) for codes in table.columns.values()]
+    values = [values.astype(np.int64) for values in table.values.values()]
     # The last key of lexsort is the first to decide: person, then hash, then values.
     hashes = person_row_hashes(table, table.persons.hashes, split_key, SALT)
-    order = np.lexsort((*ranks, *codes, hashes, table.persons.numbers))
+    order = np.lexsort((*ranks, *values, hashes, table.persons.numbers))
     ordered = table.persons.numbers[order]
     kept = np.zeros(table.rows, dtype=bool)
     kept[order] = (turns(ordered) < table.schema.unit.at_most) & (ordered >= 0)
-    columns = {name: codes[kept] for name, codes in table.columns.items()}
+    columns = {name: column[kept] for name, column in table.values.items()}
     lists = {name: _kept_lists(column, kept) for name, column in table.lists.items()}
     return EncodedTable(table.schema, int(kept.sum()), columns, lists, table.encoding)
 

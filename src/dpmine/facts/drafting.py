@@ -7,7 +7,7 @@ from typing import Any
 from dpmine.base.errors import SchemaError
 from dpmine.codes.domain import MOST_ROWS
 from dpmine.facts.kinds.columns import ColumnInHand
-from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.kind import DROP, Attribute
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.registry import propose_attribute
 from dpmine.facts.sources import Source, reading
@@ -39,7 +39,7 @@ def _proposed(source: Source, name: str) -> ProposedFacts:
         raise SchemaError("No column of this table can become an attribute: each has too many different texts.")
     target = _class(attributes)
     if target is not None:  # classes are never generalised, so they need no taxonomy
-        attributes[attributes.index(target)] = replace(target, taxonomy=None)
+        attributes[attributes.index(target)] = replace(target, taxonomy=None, missing=DROP)
     return ProposedFacts(
         name,
         tuple(attributes),

@@ -1,11 +1,13 @@
-"""Columns as integer codes, each in the smallest unsigned type."""
+"""Columns as whole numbers, each in the smallest unsigned type: the value of each row, and the code that it has."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Codes = NDArray[np.unsignedinteger]
+MOST_LOOKED_UP = 2**20  # values whose codes stand in a table; more are searched for
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -19,3 +21,16 @@ class Lists:
 def smallest_type(size: int) -> type[np.unsignedinteger]:
     """The smallest unsigned type that holds 0 .. size - 1."""
     return np.uint8 if size <= 2**8 else np.uint16 if size <= 2**16 else np.uint32
+
+
+def codes_of_values(values: Codes, starts: Sequence[int], count: int) -> Codes:
+    """The code of each value, where code k holds the values from starts[k] on; a gap, which is `count`, has the last code."""
+    if len(starts) == count:
+        return values
+    edges = np.array([*starts, count], dtype=np.int64)
+    kind = smallest_type(len(edges))
+    if count < MOST_LOOKED_UP:
+        table: Codes = (np.searchsorted(edges, np.arange(count + 1), side="right") - 1).astype(kind)
+        return np.take(table, values)
+    codes: Codes = (np.searchsorted(edges.astype(values.dtype), values, side="right") - 1).astype(kind)
+    return codes

@@ -1,8 +1,8 @@
 """The public facts about a table: its attributes, whom the guarantee protects, and how many rows there are at most.
 
-Every value of every row is sent to an integer code by a rule that depends on these facts and on that value alone:
-unknown categories and nulls to a fixed category, numbers floored to a public grid and clamped to its ends, NaN to a
-fixed grid point. No value can raise. The kernel knows codes alone: of these facts only their `domain`.
+Every value of every row is sent to a whole number by a rule that depends on these facts and on that value alone: numbers are
+clamped to public bounds and rounded to a public resolution, and what is missing, or no value at all, to a place of its own or
+to one that the schema names. No value can raise. The kernel knows these numbers alone: of these facts only their `domain`.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from dpmine.base.decimals import plain
 from dpmine.base.errors import ExpressionError, RequestError, SchemaError
 from dpmine.codes.domain import MOST_ROWS, Domain
-from dpmine.facts.kinds.kind import Attribute, Listed, Ordered, Single
+from dpmine.facts.kinds.kind import OWN, Attribute, Listed, Ordered, Single
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 
@@ -81,6 +81,11 @@ class Facts:
             raise SchemaError(f"'rows_at_most' must be between 1 and {MOST_ROWS}.")
         if self.class_attribute is not None and not isinstance(self._by_name.get(self.class_attribute), Nominal):
             raise SchemaError(f"The class {self.class_attribute!r} must be a nominal attribute of the schema.")
+        if self.class_attribute is not None and self.target.gap == OWN:
+            raise SchemaError(
+                f"The class {self.class_attribute!r} cannot have gaps as a class of their own. "
+                "Set missing = \"drop\" to leave such rows out, or name the category that they belong to."
+            )
 
     @property
     def rows_per_unit(self) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 from dpmine.base.errors import SchemaError
 from dpmine.facts.drafting import propose_facts
 from dpmine.facts.facts import Facts, Unit
+from dpmine.facts.kinds.kind import DROP
 from dpmine.facts.kinds.registry import kind_of, read_attribute
 from dpmine.facts.toml_tables import refuse_unknown_keys, texts_of, value_at
 
@@ -47,11 +48,14 @@ class Schema(Facts):
             raise SchemaError(f"{where}: attributes must be tables such as [attributes.age].")
         if "rows_at_most" not in form:
             raise SchemaError(f"{where}: 'rows_at_most' is missing: a public bound on the number of rows.")
+        target = value_at(form, "class", str, where) if "class" in form else None
+        if target in tables:  # rows without a class teach and judge nothing
+            tables = tables | {target: {"missing": DROP} | tables[target]}
         return cls(
             name=value_at(form, "name", str, where),
             attributes=tuple(read_attribute(name, table) for name, table in tables.items()),
             rows_at_most=value_at(form, "rows_at_most", int, where),
-            class_attribute=value_at(form, "class", str, where) if "class" in form else None,
+            class_attribute=target,
             drop=texts_of(form.get("drop", []), f"{where}: 'drop'"),
             unit=_unit(form.get("unit", "row"), where),
             drafted=value_at(form, "drafted", bool, where) if "drafted" in form else False,

@@ -27,6 +27,14 @@ def texts_of(form: Any, where: str) -> tuple[str, ...]:
     return tuple(form)
 
 
+def list_at(table: dict[str, Any], key: str, where: str) -> list[Any]:
+    """A list; an empty one where there is none."""
+    if not isinstance(table.get(key, []), list):
+        raise SchemaError(f"{where}: {key!r} must be a list. Got {table[key]!r} instead.")
+    found: list[Any] = table.get(key, [])
+    return found
+
+
 def number_at(table: dict[str, Any], key: str, where: str) -> Decimal:
     if key not in table:
         raise SchemaError(f"{where}: {key!r} is missing.")
@@ -38,7 +46,10 @@ def number_at(table: dict[str, Any], key: str, where: str) -> Decimal:
 
 def written_short(form: dict[str, Any]) -> dict[str, Any]:
     """A table as it is written: whole numbers without a point."""
-    return {
-        key: int(item) if isinstance(item, Decimal) and item == item.to_integral_value() else item
-        for key, item in form.items()
-    }
+    return {key: _short(item) for key, item in form.items()}
+
+
+def _short(item: Any) -> Any:
+    if isinstance(item, list):
+        return [_short(each) for each in item]
+    return int(item) if isinstance(item, Decimal) and item == item.to_integral_value() else item

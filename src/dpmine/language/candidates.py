@@ -3,7 +3,7 @@
 from functools import singledispatch
 
 from dpmine.facts.facts import Facts
-from dpmine.language.keys import Bins, Group, Groups, Key
+from dpmine.language.keys import LAST, Bins, Group, Groups, Key
 from dpmine.language.splits import Divide, Multiway, Specialise, Splits, Stay, Subsets, Thresholds
 
 
@@ -65,7 +65,7 @@ def _point(family: Divide, schema: Facts, index: int) -> Key:
 
 
 def _cut_at(attribute: str, code: int, schema: Facts) -> Key:
-    return Bins(attribute, (schema.single(attribute).label(code),))
+    return Bins(attribute, (schema.single(attribute).label(code),), LAST)
 
 
 @number_of_candidates.register

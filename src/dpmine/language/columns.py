@@ -7,7 +7,7 @@ from decimal import Decimal
 from dpmine.base.decimals import plain
 from dpmine.base.errors import ExpressionError
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Test
-from dpmine.language.predicates import Compare, Contains, IsIn, Predicate
+from dpmine.language.predicates import Compare, Contains, IsIn, IsMissing, Predicate
 
 Scalar = str | int | float | Decimal | bool
 
@@ -45,6 +45,10 @@ class Column:
     def between(self, low: Scalar, high: Scalar) -> Predicate:
         """low <= value < high."""
         return (self >= low) & (self < high)
+
+    def is_missing(self) -> Predicate:
+        """The rows without a value here; `~` of it those with one."""
+        return IsMissing(self.name)
 
     def contains(self, *items: Scalar) -> Predicate:
         return Contains(self.name, tuple(text_of(item) for item in items))

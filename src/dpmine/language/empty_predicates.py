@@ -9,11 +9,12 @@ from typing import Any
 from dpmine.base.errors import ExpressionError
 from dpmine.base.wire import classes_within
 from dpmine.base.wire_values import fields_of
-from dpmine.codes.rows import All, Any_, Holds, InCodes, Negation, RowTest
+from dpmine.codes.rows import All, Any_, Holds, InCodes, InValues, Negation, RowTest
 from dpmine.facts.facts import Facts
-from dpmine.language.predicates import And, Compare, IsIn, Or, Predicate
+from dpmine.facts.kinds.kind import Ordered
+from dpmine.language.predicates import And, Compare, IsIn, IsMissing, Or, Predicate
 from dpmine.language.queries import Query
-from dpmine.language.resolving_predicates import PredicateResolver, complement, merged, resolved_comparison
+from dpmine.language.resolving_predicates import PredicateResolver, Ranges, complement, merged, resolved_comparison
 
 
 def refuse_empty(query: Query, schema: Facts) -> None:
@@ -73,6 +74,8 @@ class _Bounds:
                 for equal in (Compare(part.attribute, "==", text) for text in part.values):
                     if not resolved_comparison(equal, self._schema).ranges:
                         raise ExpressionError(_why_never(equal, self._schema))
+            if isinstance(part, IsMissing) and self._schema.single(part.attribute).gap is None:
+                raise ExpressionError(_no_gaps(part))
             if self.never(self._resolver.resolve(part)):
                 raise ExpressionError(_why_never(part, self._schema))
 
@@ -84,7 +87,7 @@ class _Bounds:
 
     def _never(self, test: RowTest) -> bool:
         schema = self._schema
-        if isinstance(test, InCodes):
+        if isinstance(test, (InCodes, InValues)):
             return not test.ranges
         if isinstance(test, Holds):
             return len(test.items) > schema.listed(test.attribute).at_most
@@ -94,14 +97,15 @@ class _Bounds:
             return all(map(self.never, test.parts))
         assert isinstance(test, All)
         outside = {
-            name: [complement(one, schema.single(name).size) for one in found] for name, found in _ranges_of(test).items()
+            name: [complement(one, _all_values(name, schema)) for one in found]
+            for name, found in _ranges_of(test, schema).items()
         }
         return any(map(self.never, test.parts)) or any(_cover(schema, *one) for one in outside.items())
 
     def _always(self, test: RowTest) -> bool:
         """Whether the public facts alone make a test true for every row. What is negated is no negation itself."""
-        if isinstance(test, InCodes):
-            return _cover(self._schema, test.attribute, [test.ranges])
+        if isinstance(test, (InCodes, InValues)):
+            return _cover(self._schema, test.attribute, [_values_in(test, self._schema)])
         if isinstance(test, Holds):
             return not test.items
         if isinstance(test, Negation):
@@ -109,22 +113,42 @@ class _Bounds:
         assert isinstance(test, (All, Any_))
         if isinstance(test, All):
             return all(map(self._always, test.parts))
-        covered = any(_cover(self._schema, *one) for one in _ranges_of(test).items())
+        covered = any(_cover(self._schema, *one) for one in _ranges_of(test, self._schema).items())
         return covered or any(map(self._always, test.parts))
 
 
-def _ranges_of(test: All | Any_) -> dict[str, list[tuple[tuple[int, int], ...]]]:
-    """The ranges of the parts that test codes, by attribute."""
-    found: dict[str, list[tuple[tuple[int, int], ...]]] = {}
+def _ranges_of(test: All | Any_, schema: Facts) -> dict[str, list[Ranges]]:
+    """The ranges of the parts that test one attribute, as ranges of its values, by attribute."""
+    found: dict[str, list[Ranges]] = {}
     for part in test.parts:
-        if isinstance(part, InCodes):
-            found.setdefault(part.attribute, []).append(part.ranges)
+        if isinstance(part, (InCodes, InValues)):
+            found.setdefault(part.attribute, []).append(_values_in(part, schema))
     return found
 
 
-def _cover(schema: Facts, name: str, ranges: list[tuple[tuple[int, int], ...]]) -> bool:
-    """Whether together they hold all codes of an attribute."""
-    return merged([pair for one in ranges for pair in one]) == ((0, schema.single(name).size),)
+def _values_in(test: InCodes | InValues, schema: Facts) -> Ranges:
+    """The ranges of a test as ranges of values; a gap is a value behind all others."""
+    attribute = schema.single(test.attribute)
+    if isinstance(test, InValues) or not isinstance(attribute, Ordered):
+        return test.ranges
+    edges = (*attribute.starts, attribute.values, attribute.values + 1)
+    return tuple((edges[low], edges[high]) for low, high in test.ranges)
+
+
+def _all_values(name: str, schema: Facts) -> int:
+    """How many values there are, with that of a gap."""
+    attribute = schema.single(name)
+    count = attribute.values if isinstance(attribute, Ordered) else attribute.cells
+    return count + (attribute.gap is not None)
+
+
+def _cover(schema: Facts, name: str, ranges: list[Ranges]) -> bool:
+    """Whether together they hold all values of an attribute."""
+    return merged([pair for one in ranges for pair in one]) == ((0, _all_values(name, schema)),)
+
+
+def _no_gaps(predicate: IsMissing) -> str:
+    return f"{predicate} is true for no row: the schema gives every row a value there. Nothing was spent."
 
 
 def _why_never(predicate: Predicate, schema: Facts) -> str:
@@ -140,7 +164,8 @@ def _why_never(predicate: Predicate, schema: Facts) -> str:
     why = f"{predicate} is true for no row: {attribute.describe()}. Nothing was spent;"
     if not attribute.ordered:
         return f"{why} leave the comparison out."
-    first, last = attribute.label(0), attribute.label(attribute.size - 1)
-    below = attribute.label(max(attribute.codes_of(predicate.value)[0] - 1, 0))
+    assert isinstance(attribute, Ordered)
+    points = (0, attribute.values - 1, max(attribute.values_of(attribute.compared(predicate.value))[0] - 1, 0))
+    first, last, below = (attribute.written(attribute.value_point(value)) for value in points)
     op, bound = {"<": ("<=", first), "<=": ("<=", first), "==": ("==", below)}.get(predicate.op, (">=", last))
     return f"{why} write a comparison that such values can meet, for example {Compare(attribute.name, op, bound)}."

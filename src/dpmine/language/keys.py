@@ -7,7 +7,7 @@ from dpmine.base.errors import ExpressionError
 from dpmine.base.wire_values import value
 from dpmine.codes.rows import MOST_PARTS
 from dpmine.facts.facts import Facts
-from dpmine.facts.kinds.kind import Ordered
+from dpmine.facts.kinds.kind import DROP, MISSING, Ordered
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.language.predicates import Predicate
 
@@ -18,20 +18,36 @@ class Key:
     def labels(self, schema: Facts) -> tuple[str, ...]:
         raise NotImplementedError
 
+    def hidden(self, schema: Facts) -> int | None:
+        """The number of a label that no histogram shows: of gaps that the schema drops."""
+        return None
+
     @property
     def title(self) -> str:
         raise NotImplementedError
 
 
+APART, LAST = "apart", "last"
+"""Where rows without a value go: to a label of their own behind all others, or to the last one."""
+
+
+def _checked_missing(missing: str, title: str) -> None:
+    if missing not in (APART, LAST):
+        raise ExpressionError(f"Gaps of {title!r} are {APART!r} or {LAST!r}. Got {missing!r:.20} instead.")
+
+
 @value("attribute")
 class AttributeKey(Key):
-    """Each value of an attribute: its categories, or its grid points."""
+    """Each code of an attribute: its categories, or the cells of its grid; behind them its gaps."""
 
     attribute: str
 
     def labels(self, schema: Facts) -> tuple[str, ...]:
         attribute = schema.single(self.attribute)
         return tuple(attribute.label(code) for code in range(attribute.size))
+
+    def hidden(self, schema: Facts) -> int | None:
+        return schema.single(self.attribute).hidden_code
 
     @property
     def title(self) -> str:
@@ -40,19 +56,34 @@ class AttributeKey(Key):
 
 @value("bins")
 class Bins(Key):
-    """An ordered attribute cut at the given points; a bin holds its lower cut and not its upper one."""
+    """An ordered attribute cut at the given values; a bin holds its lower cut and not its upper one.
+
+    With gaps "last" a row without a value lies behind all of them, in the last bin; so does the last cut where it is that of
+    gaps, and then the last bin holds nothing else.
+    """
 
     attribute: str
     cuts: tuple[str, ...]
+    missing: str = APART
 
     def __post_init__(self) -> None:
+        _checked_missing(self.missing, self.attribute)
         if not self.cuts:
             raise ExpressionError(f"bins of {self.attribute!r} need at least one cut.")
 
     def labels(self, schema: Facts) -> tuple[str, ...]:
         cuts = self.written(schema)
         middle = tuple(f"{low} to <{high}" for low, high in itertools.pairwise(cuts))
-        return (f"<{cuts[0]}", *middle, f">={cuts[-1]}")
+        last = (MISSING,) if cuts[-1] == MISSING else (f">={cuts[-1]}",)
+        return (f"<{cuts[0]}", *middle, *last, *((MISSING,) if self.gap_apart(schema) else ()))
+
+    def hidden(self, schema: Facts) -> int | None:
+        hidden = self.gap_apart(schema) and self.ordered(schema).gap == DROP
+        return len(self.cuts) + 1 if hidden else None
+
+    def gap_apart(self, schema: Facts) -> bool:
+        """Whether gaps have a label of their own."""
+        return self.missing == APART and self.ordered(schema).gap is not None
 
     def ordered(self, schema: Facts) -> Ordered:
         return schema.ordered(self.attribute, "it cannot be cut into bins", ExpressionError)
@@ -60,14 +91,21 @@ class Bins(Key):
     def written(self, schema: Facts) -> list[str]:
         """The cuts, each by the one text that it has."""
         attribute = self.ordered(schema)
-        return [attribute.written(cut) for cut in self.numbers(schema)]
+        return [attribute.written(cut) if cut.is_finite() else MISSING for cut in self.numbers(schema)]
 
     def numbers(self, schema: Facts) -> list[Decimal]:
         attribute = self.ordered(schema)
-        numbers = [attribute.number(cut) for cut in self.cuts]
+        numbers = [attribute.number(cut) if self.missing == LAST else attribute.compared(cut) for cut in self.cuts]
         if any(low >= high for low, high in itertools.pairwise(numbers)):
             raise ExpressionError(f"The cuts of {self.attribute!r} must rise.")
         return numbers
+
+    def first_values(self, schema: Facts) -> list[int]:
+        """The value at which each bin but the first begins; gaps are a value behind all others."""
+        attribute = self.ordered(schema)
+        return [
+            attribute.first_value_at_least(cut) if cut.is_finite() else attribute.values for cut in self.numbers(schema)
+        ]
 
     @property
     def title(self) -> str:
@@ -84,15 +122,30 @@ class Group:
 
 @value("groups")
 class Groups(Key):
-    """Categories looked up in a public table of groups; those in no group share the last label, `rest`."""
+    """Categories looked up in a public table of groups; those in no group share the label `rest`.
+
+    With gaps "last" rows without a value are in the rest, or in the group that names them; else they have a label behind it.
+    """
 
     attribute: str
     groups: tuple[Group, ...]
     rest: str = "rest"
+    missing: str = APART
+
+    def __post_init__(self) -> None:
+        _checked_missing(self.missing, self.attribute)
 
     def labels(self, schema: Facts) -> tuple[str, ...]:
         self.table(schema)
-        return (*(group.label for group in self.groups), self.rest)
+        apart = (MISSING,) if self.gap_apart(schema) else ()
+        return (*(group.label for group in self.groups), self.rest, *apart)
+
+    def hidden(self, schema: Facts) -> int | None:
+        return len(self.groups) + 1 if self.gap_apart(schema) and self.nominal(schema).gap == DROP else None
+
+    def gap_apart(self, schema: Facts) -> bool:
+        """Whether gaps have a label of their own."""
+        return self.missing == APART and self.nominal(schema).gap is not None
 
     def nominal(self, schema: Facts) -> Nominal:
         return schema.nominal(self.attribute, "use bins instead of groups", ExpressionError)
@@ -104,9 +157,12 @@ class Groups(Key):
         if len(set(labels)) != len(labels):
             raise ExpressionError(f"The groups of {self.attribute!r} must have different labels.")
         table = [len(self.groups)] * attribute.size
+        if self.gap_apart(schema):
+            table[attribute.cells] = len(self.groups) + 1
         for number, group in enumerate(self.groups):
             for text in group.values:
-                code = attribute.code(text)
+                gap = text == MISSING and self.missing == LAST and attribute.gap is not None
+                code = attribute.cells if gap else attribute.code(text)
                 if table[code] != len(self.groups):
                     raise ExpressionError(f"The groups of {self.attribute!r} name {text!r} twice.")
                 table[code] = number

@@ -90,15 +90,21 @@ class ScoreBands(Key):
         return "score"
 
 
+def _is_positive(number: object) -> bool:
+    return type(number) is int and number > 0
+
+
 @value("nearest")
 class Nearest(Key):
     """The nearest of some centres; of equally near ones the first.
 
-    The position of a row in an attribute is its code times the attribute's scale, a whole number, and so are the centres'
-    positions: distances are whole numbers, and every engine finds the same centre, to the last bit.
+    The position of a row in an attribute is its number, rounded to that many steps between the bounds, times the attribute's
+    scale, a whole number, and so are the centres' positions: distances are whole numbers, and every engine finds the same
+    centre, to the last bit. A row without a value lies in the middle.
     """
 
     attributes: tuple[str, ...]
+    steps: tuple[int, ...]
     scales: tuple[int, ...]
     centres: tuple[tuple[int, ...], ...]
 
@@ -106,8 +112,9 @@ class Nearest(Key):
         dimensions = len(self.attributes)
         if not 1 <= dimensions <= MOST_DIMENSIONS or len(set(self.attributes)) < dimensions:
             raise ExpressionError(f"Centres lie in 1 to {MOST_DIMENSIONS} different attributes.")
-        if len(self.scales) != dimensions or any(type(scale) is not int or scale < 1 for scale in self.scales):
-            raise ExpressionError("Every attribute needs a scale, a positive whole number.")
+        numbers = (*self.scales, *self.steps)
+        if len(self.scales) != dimensions or len(self.steps) != dimensions or not all(map(_is_positive, numbers)):
+            raise ExpressionError("Every attribute needs steps and a scale, positive whole numbers.")
         if not 1 <= len(self.centres) <= MOST_CENTRES or any(len(centre) != dimensions for centre in self.centres):
             raise ExpressionError(f"There are 1 to {MOST_CENTRES} centres, each with a position in every attribute.")
         places = [place for centre in self.centres for place in centre]

@@ -2,7 +2,7 @@
 
     predicate :=  term { "or" term }          term := factor { "and" factor }
     factor    :=  "not" factor | "(" predicate ")" | "true" | "false" | name comparison
-    comparison :=  ("==" | "=" | "!=" | "<" | "<=" | ">" | ">=") word | "in" list | "contains" (list | word)
+    comparison :=  ("==" | "=" | "!=" | "<" | "<=" | ">" | ">=") word | "in" list | "contains" (list | word) | "is" ["not"] "missing"
     list      :=  "[" word { "," word } "]"
     key       :=  name [ ":" cut { ":" cut } ]            for example  ward  or  age:18:40:65
 
@@ -13,7 +13,7 @@ import re
 
 from dpmine.base.errors import ExpressionError
 from dpmine.language.keys import AttributeKey, Bins, Key
-from dpmine.language.predicates import WORDS, And, Compare, Contains, IsIn, Not, Or, Predicate
+from dpmine.language.predicates import WORDS, And, Compare, Contains, IsIn, IsMissing, Not, Or, Predicate
 
 LONGEST = 100_000
 DEEPEST = 50
@@ -122,9 +122,14 @@ class _Reader:
             return IsIn(name, self.words())
         if self.take("word", "contains"):
             return Contains(name, self.words() if self.peek("mark", "[") else (self.word("an item"),))
+        if self.take("word", "is"):
+            negated = self.take("word", "not")
+            if not self.take("word", "missing"):
+                raise self.error("needs 'is missing' or 'is not missing'")
+            return Not(IsMissing(name)) if negated else IsMissing(name)
         operator = self.take("op")
         if operator is None:
-            raise self.error("needs a comparison, 'in' or 'contains'")
+            raise self.error("needs a comparison, 'in', 'is missing' or 'contains'")
         return Compare(name, "==" if operator == "=" else operator, self.word("a value"))
 
     def words(self) -> tuple[str, ...]:

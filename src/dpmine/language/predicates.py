@@ -35,7 +35,7 @@ class Predicate:
 
 @value("compare")
 class Compare(Predicate):
-    """attribute op value, on the public grid; categories know only == and !=."""
+    """attribute op value; categories know only == and !=. Rows without a value compare with nothing, as in SQL."""
 
     attribute: str
     op: str
@@ -58,6 +58,16 @@ class IsIn(Predicate):
 
     def __str__(self) -> str:
         return f"{quoted(self.attribute)} in [{', '.join(map(quoted, self.values))}]"
+
+
+@value("is-missing")
+class IsMissing(Predicate):
+    """The row has no value here."""
+
+    attribute: str
+
+    def __str__(self) -> str:
+        return f"{quoted(self.attribute)} is missing"
 
 
 @value("contains")
@@ -93,9 +103,13 @@ class Or(Predicate):
 
 @value("not")
 class Not(Predicate):
+    """The part is false. What a gap leaves open is neither true nor false: `not (age > 40)` does not hold for it, as in SQL."""
+
     part: Predicate
 
     def __str__(self) -> str:
+        if isinstance(self.part, IsMissing):
+            return f"{quoted(self.part.attribute)} is not missing"
         return f"not {self.part}"
 
 
@@ -109,7 +123,7 @@ def _parts_of(cls: type[And] | type[Or], item: Predicate) -> tuple[Predicate, ..
     return item.parts if isinstance(item, cls) else (item,)
 
 
-WORDS = frozenset({"and", "or", "not", "in", "contains", "true", "false"})
+WORDS = frozenset({"and", "or", "not", "in", "is", "missing", "contains", "true", "false"})
 
 
 def quoted(text: str) -> str:

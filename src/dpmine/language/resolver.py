@@ -7,12 +7,11 @@ same cells and question (`age >= 40`, `age > 39`) resolve alike, so the second i
 from dpmine.base.errors import RequestError
 from dpmine.codes.domain import MOST_ROWS
 from dpmine.codes.queries import MOST_KEYS, MOST_STEPS
-from dpmine.codes.rows import Branch, Cells, Enter, Keep, Recode, RowKey, RowRules, RowStep, RowTest, Tested, is_small
+from dpmine.codes.rows import Branch, Cells, Enter, Keep, Recode, Rounded, RowKey, RowRules, RowStep, RowTest, Tested, is_small
 from dpmine.facts.facts import Facts
-from dpmine.facts.kinds.numeric import Numeric
 from dpmine.language.keys import AttributeKey, Bins, Key, Test
 from dpmine.language.predicates import Predicate
-from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.resolving_keys import resolve_key, rounded
 from dpmine.language.resolving_predicates import PredicateResolver
 from dpmine.language.views import Cell, Rules, Split, Step, View, Where
 
@@ -51,8 +50,10 @@ class Resolver:
         assert isinstance(key, Recode)
         return key
 
-    def numeric(self, name: str, so: str) -> Numeric:
-        return self.schema.numeric(name, so)
+    def amount(self, name: str, so: str, *, most: int | None = None) -> Rounded:
+        """The numbers of a numeric attribute as they are, or rounded to at most so many steps."""
+        attribute = self.schema.numeric(name, so)
+        return rounded(attribute, attribute.values - 1 if most is None else most)
 
     def predicate(self, predicate: Predicate) -> RowTest:
         return self._predicates.resolve(predicate)

@@ -12,27 +12,27 @@ from dpmine.codes.rows import (
     LeafScores,
     NearestCentre,
     Recode,
+    RecodeValues,
+    Rounded,
     RowKey,
     RowScores,
     ScoreBranch,
     Tested,
 )
 from dpmine.facts.facts import Facts
+from dpmine.facts.kinds.numeric import Numeric
 from dpmine.language.keys import AttributeKey, Bins, Groups, Key, Part, Test
 from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
-from dpmine.language.resolving_predicates import resolve_predicate
+from dpmine.language.resolving_predicates import code_edges, resolve_predicate
 
 
 def resolve_key(key: Key, schema: Facts) -> RowKey:
     if isinstance(key, AttributeKey):
         return Recode(key.attribute, (), schema.single(key.attribute).size)
     if isinstance(key, Bins):
-        attribute = key.ordered(schema)
-        starts = [attribute.first_code_at_least(cut) for cut in key.numbers(schema)]
-        changes = sorted({0, *(start for start in starts if start < attribute.size)})
-        return Recode(key.attribute, tuple((code, bisect.bisect_right(starts, code)) for code in changes), len(starts) + 1)
+        return _binned(key, schema)
     if isinstance(key, Groups):
-        return Recode(key.attribute, runs_of(key.table(schema)), len(key.groups) + 1)
+        return Recode(key.attribute, runs_of(key.table(schema)), len(key.labels(schema)))
     if isinstance(key, Test):
         return Tested(resolve_predicate(key.predicate, schema))
     if isinstance(key, Predicted):
@@ -48,12 +48,37 @@ def resolve_key(key: Key, schema: Facts) -> RowKey:
     return HashedPart(key.salt, key.weights, len(key.weights))
 
 
+def _binned(key: Bins, schema: Facts) -> Recode | RecodeValues:
+    """Of codes where every bin begins with one, which is the same key then; else of values."""
+    attribute, starts, size = key.ordered(schema), key.first_values(schema), len(key.labels(schema))
+    first_codes = code_edges(attribute)
+    if all(start in first_codes for start in starts):
+        starts, whole = [first_codes[start] for start in starts], attribute.cells
+    else:
+        whole = attribute.values
+    gap = [whole] if key.gap_apart(schema) else []
+    end = whole + (attribute.gap is not None)
+    changes = sorted({0, *(start for start in (*starts, *gap) if start < end)})
+    runs = tuple((first, bisect.bisect_right([*starts, *gap], first)) for first in changes)
+    return (Recode if whole == attribute.cells else RecodeValues)(key.attribute, runs, size)
+
+
 def _nearest(key: Nearest, schema: Facts) -> NearestCentre:
-    for name, scale in zip(key.attributes, key.scales, strict=True):
+    places = []
+    for name, steps, scale in zip(key.attributes, key.steps, key.scales, strict=True):
         attribute = schema.numeric(name, "nothing is near or far in it")
-        if (attribute.size - 1) * scale > LARGEST_POSITION:
+        if steps >= attribute.values:
+            raise RequestError(f"{name!r} has {attribute.values - 1} steps between its bounds. Got {steps}.")
+        if steps * scale > LARGEST_POSITION:
             raise RequestError(f"The scale of {name!r} is too large: positions go up to {LARGEST_POSITION}.")
-    return NearestCentre(key.attributes, key.scales, key.centres, len(key.centres))
+        places.append(rounded(attribute, steps))
+    return NearestCentre(tuple(places), key.scales, key.centres, len(key.centres))
+
+
+def rounded(attribute: Numeric, most: int) -> Rounded:
+    """The numbers of an attribute in steps: as they are, or rounded to at most so many."""
+    steps = min(attribute.values - 1, most)
+    return Rounded(attribute.name, steps, steps + 1 + (attribute.gap is not None))
 
 
 def _scores(tree: ScoreTree, schema: Facts, place: int | None = None) -> RowScores:

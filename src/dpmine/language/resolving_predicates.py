@@ -1,15 +1,21 @@
-"""From predicates to the codes that they hold for."""
+"""From predicates to the codes and values that they hold for.
+
+A gap leaves a comparison open, and `and`, `or` and `not` take that as SQL does: `not` goes down to the comparisons, each of
+which then holds for the other values, and for gaps never.
+"""
 
 import hashlib
 
 from dpmine.base.errors import ExpressionError
 from dpmine.base.wire import to_wire
 from dpmine.base.wire_values import tag_of
-from dpmine.codes.rows import All, Any_, Holds, InCodes, Negation, RowTest
+from dpmine.codes.rows import All, Any_, Holds, InCodes, InValues, Negation, RowTest
 from dpmine.facts.facts import Facts
-from dpmine.language.predicates import And, Compare, Contains, IsIn, Not, Or, Predicate
+from dpmine.facts.kinds.kind import Ordered
+from dpmine.language.predicates import And, Compare, Contains, IsIn, IsMissing, Not, Or, Predicate
 
 MOST_NESTED = 60  # the compiler of SQL takes some seven frames of the stack for each
+Ranges = tuple[tuple[int, int], ...]
 
 
 class PredicateResolver:
@@ -17,17 +23,19 @@ class PredicateResolver:
 
     def __init__(self, schema: Facts) -> None:
         self._schema = schema
-        self._found: dict[int, tuple[Predicate, RowTest]] = {}  # by identity, as everything here
+        self._found: dict[tuple[int, bool], tuple[Predicate, RowTest]] = {}  # by identity, as everything here
         self._names: dict[int, tuple[RowTest, bytes]] = {}
         self._heights: dict[int, tuple[RowTest, int]] = {}
 
-    def resolve(self, predicate: Predicate) -> RowTest:
-        if id(predicate) not in self._found:
-            test = self._resolved(predicate)
+    def resolve(self, predicate: Predicate, *, negated: bool = False) -> RowTest:
+        """For which rows a predicate is true; negated, for which it is false."""
+        name = (id(predicate), negated)
+        if name not in self._found:
+            test = self._resolved(predicate, negated)
             if self._height(test) > MOST_NESTED:
                 raise ExpressionError(f"In a predicate 'and', 'or' and 'not' are nested at most {MOST_NESTED} deep.")
-            self._found[id(predicate)] = predicate, test
-        return self._found[id(predicate)][1]
+            self._found[name] = predicate, test
+        return self._found[name][1]
 
     def _height(self, test: RowTest) -> int:
         """How deep the tests in it are nested."""
@@ -36,31 +44,21 @@ class PredicateResolver:
             self._heights[id(test)] = test, 1 + max(map(self._height, inner), default=0)
         return self._heights[id(test)][1]
 
-    def _resolved(self, predicate: Predicate) -> RowTest:
-        schema = self._schema
-        if isinstance(predicate, Compare):
-            return resolved_comparison(predicate, schema)
-        if isinstance(predicate, IsIn):
-            schema.single(predicate.attribute)
-            equal = [
-                resolved_comparison(Compare(predicate.attribute, "==", text), schema).ranges for text in predicate.values
-            ]
-            return InCodes(predicate.attribute, merged([pair for ranges in equal for pair in ranges]))
-        if isinstance(predicate, Contains):
-            attribute = schema.listed(predicate.attribute)
-            return Holds(predicate.attribute, tuple(sorted({attribute.code(item) for item in predicate.items})))
+    def _resolved(self, predicate: Predicate, negated: bool) -> RowTest:
         if isinstance(predicate, Not):
-            part = self.resolve(predicate.part)
-            if isinstance(part, InCodes):
-                return InCodes(part.attribute, complement(part.ranges, schema.single(part.attribute).size))
-            return part.part if isinstance(part, Negation) else Negation(part)
-        assert isinstance(predicate, (And, Or))
-        cls = All if isinstance(predicate, And) else Any_
-        flat: dict[bytes, RowTest] = {}
-        for part in map(self.resolve, predicate.parts):
-            for inner in part.parts if isinstance(part, cls) else (part,):
-                flat[self._name(inner)] = inner
-        return next(iter(flat.values())) if len(flat) == 1 else cls(tuple(flat[name] for name in sorted(flat)))
+            return self.resolve(predicate.part, negated=not negated)
+        if isinstance(predicate, (And, Or)):
+            cls = All if isinstance(predicate, And) != negated else Any_
+            flat: dict[bytes, RowTest] = {}
+            for part in (self.resolve(part, negated=negated) for part in predicate.parts):
+                for inner in part.parts if isinstance(part, cls) else (part,):
+                    flat[self._name(inner)] = inner
+            return next(iter(flat.values())) if len(flat) == 1 else cls(tuple(flat[name] for name in sorted(flat)))
+        if isinstance(predicate, Contains):
+            attribute = self._schema.listed(predicate.attribute)
+            held = Holds(predicate.attribute, tuple(sorted({attribute.code(item) for item in predicate.items})))
+            return Negation(held) if negated else held
+        return resolved_comparison(predicate, self._schema, negated=negated)
 
     def _name(self, test: RowTest) -> bytes:
         """A name that two different tests do not share; parts are put in the order of their names."""
@@ -75,21 +73,63 @@ class PredicateResolver:
         return self._names[id(test)][1]
 
 
-def resolved_comparison(predicate: Compare, schema: Facts) -> InCodes:
+def resolved_comparison(predicate: Predicate, schema: Facts, *, negated: bool = False) -> InCodes | InValues:
+    """What a comparison, a list of values or a question for gaps holds for; of codes where that is the same as of values."""
+    assert isinstance(predicate, (Compare, IsIn, IsMissing))
     attribute = schema.single(predicate.attribute)
-    if not attribute.ordered and predicate.op not in ("==", "!="):
-        raise ExpressionError(f"{predicate.attribute!r} is {attribute.kind}: only == and != compare it.")
-    start, after = attribute.codes_of(predicate.value)
-    size = attribute.size
+    if isinstance(predicate, IsMissing):
+        gap = [] if attribute.missing_code is None else [(attribute.missing_code, attribute.size)]
+        return InCodes(attribute.name, merged([(0, attribute.cells)] if negated else gap))
+    ordered = attribute if isinstance(attribute, Ordered) else None
+    count = attribute.cells if ordered is None else ordered.values
+    if isinstance(predicate, IsIn):
+        ranges = merged([pair for text in predicate.values for pair in _equal(Compare(attribute.name, "==", text), schema)])
+    else:
+        ranges = _compared(predicate, schema, count)
+    ranges = complement(ranges, count) if negated else ranges
+    return InCodes(attribute.name, ranges) if ordered is None else in_codes_or_values(ordered, ranges)
+
+
+def _equal(predicate: Compare, schema: Facts) -> Ranges:
+    attribute = schema.single(predicate.attribute)
+    pair = (
+        attribute.values_of(attribute.compared(predicate.value))
+        if isinstance(attribute, Ordered)
+        else attribute.codes_of(predicate.value)
+    )
+    return merged([pair])
+
+
+def _compared(predicate: Compare, schema: Facts, count: int) -> Ranges:
+    attribute = schema.single(predicate.attribute)
+    if not isinstance(attribute, Ordered):
+        if predicate.op not in ("==", "!="):
+            raise ExpressionError(f"{predicate.attribute!r} is {attribute.kind}: only == and != compare it.")
+        start, after = attribute.codes_of(predicate.value)
+    else:
+        start, after = attribute.values_of(attribute.compared(predicate.value))
     ranges = {
         "==": [(start, after)],
-        "!=": [(0, start), (after, size)],
+        "!=": [(0, start), (after, count)],
         "<": [(0, start)],
         "<=": [(0, after)],
-        ">": [(after, size)],
-        ">=": [(start, size)],
+        ">": [(after, count)],
+        ">=": [(start, count)],
     }[predicate.op]
-    return InCodes(predicate.attribute, merged(ranges))
+    return merged(ranges)
+
+
+def code_edges(attribute: Ordered) -> dict[int, int]:
+    """The values at which codes begin, and the end of all, each with that code."""
+    return {first: code for code, first in enumerate((*attribute.starts, attribute.values))}
+
+
+def in_codes_or_values(attribute: Ordered, ranges: Ranges) -> InCodes | InValues:
+    """Ranges of values as ranges of codes where all of them begin and end with one, so that the same rows have one text."""
+    edges = code_edges(attribute)
+    if all(end in edges for pair in ranges for end in pair):
+        return InCodes(attribute.name, tuple((edges[low], edges[high]) for low, high in ranges))
+    return InValues(attribute.name, ranges)
 
 
 def complement(ranges: tuple[tuple[int, int], ...], size: int) -> tuple[tuple[int, int], ...]:

@@ -17,7 +17,7 @@ from dpmine.base.wire_values import value
 from dpmine.codes.rows import Recode
 from dpmine.codes.runs import labels_by_code
 from dpmine.facts.encoding import Codes
-from dpmine.facts.kinds.registry import encode_single
+from dpmine.facts.kinds.registry import codes_of, encode_single
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import reading, require_columns
 from dpmine.language.keys import Key
@@ -135,7 +135,8 @@ def encode_rows(table: Any, schema: Schema, names: Sequence[str]) -> tuple[dict[
     """The codes of the named columns of a public table, by the same rules as private rows, and the number of rows."""
     with reading(table) as source:
         require_columns(source, list(names))
-        return {name: encode_single(source, schema.single(name)) for name in names}, source.rows
+        encoded = {name: encode_single(source, schema.single(name)) for name in names}
+        return {name: codes_of(schema.single(name), values) for name, values in encoded.items()}, source.rows
 
 
 def columns_of(trees: Trees) -> list[str]:

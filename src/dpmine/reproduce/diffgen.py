@@ -244,7 +244,7 @@ def release_of_a_blow_up(scene: Scene) -> dict[str, float]:
     table, records = _adult(data_file(ADULT_FILE)), int(scene.point["records"])
     larger = diffgen_blow_up(table, math.ceil(records / table.rows), seed=scene.seed)
     columns = {
-        attribute.name: values_of(attribute)[larger.columns[attribute.name][:records]].tolist()
+        attribute.name: values_of(attribute)[larger.codes[attribute.name][:records]].tolist()
         for attribute in larger.schema.singles
     }
     with TemporaryDirectory() as folder:

@@ -34,27 +34,27 @@ def diffgen_accuracy(sample: Sample, *, epsilon: float, specialisations: int, sc
     tree = C45().fit_codes(
         rows, label.astype(np.uint16), released.generalised_schema(), weights=released.counts[group, label]
     )
-    return _share_right(tree, model.transform_codes(sample.test.columns, sample.test.rows), sample.test)
+    return _share_right(tree, model.transform_codes(sample.test.codes, sample.test.rows), sample.test)
 
 
 def tds_accuracy(sample: Sample, *, k: int) -> float:
     """NOT PRIVATE. Generalise the training rows to k-anonymity, train on them; the percentage of test rows got right."""
     schema = sample.training.schema
-    columns, target = sample.training.columns, schema.require_class()
+    columns, target = sample.training.codes, schema.require_class()
     cuts = TDS(k).fit_codes(columns, columns[target], schema)
     tree = C45().fit_codes(cuts.transform_codes(columns), columns[target], generalised_schema(schema, cuts.cut_texts()))
-    return _share_right(tree, cuts.transform_codes(sample.test.columns), sample.test)
+    return _share_right(tree, cuts.transform_codes(sample.test.codes), sample.test)
 
 
 def majority_accuracy(sample: Sample) -> float:
     """NOT PRIVATE. Of test rows the percentage that have the most frequent class of the training rows."""
     target = sample.training.schema.require_class()
-    most_frequent = np.argmax(np.bincount(sample.training.columns[target]))
-    return float(np.mean(sample.test.columns[target] == most_frequent) * 100)
+    most_frequent = np.argmax(np.bincount(sample.training.codes[target]))
+    return float(np.mean(sample.test.codes[target] == most_frequent) * 100)
 
 
 def _share_right(tree: Any, rows: Mapping[str, Codes], test: EncodedTable) -> float:
-    return float(np.mean(tree.predict_codes(rows, test.rows) == test.columns[test.schema.require_class()]) * 100)
+    return float(np.mean(tree.predict_codes(rows, test.rows) == test.codes[test.schema.require_class()]) * 100)
 
 
 def generalised_schema(schema: Schema, texts: Mapping[str, tuple[str, ...]]) -> Schema:

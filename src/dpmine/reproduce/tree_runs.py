@@ -43,7 +43,7 @@ def encoded(table: Any, schema: Schema) -> EncodedTable:
 
 def part_of_table(table: EncodedTable, places: NDArray[np.intp], schema: Schema | None = None) -> EncodedTable:
     """The rows at these places as a table of their own, without encoding them again; lists are left behind."""
-    columns = {name: codes[places] for name, codes in table.columns.items()}
+    columns = {name: codes[places] for name, codes in table.values.items()}
     return EncodedTable(schema or table.schema, len(places), columns, {}, table.encoding)
 
 
@@ -62,13 +62,13 @@ def accuracy(algorithm: str, sample: Sample, *, epsilon: float, depth: int) -> f
     target = schema.require_class()
     if algorithm in REFERENCES:
         reference = REFERENCES[algorithm](depth)
-        columns = sample.training.columns
+        columns = sample.training.codes
         reference.fit_codes(columns, columns[target], schema)
-        predicted = reference.predict_codes(sample.test.columns, sample.test.rows)
+        predicted = reference.predict_codes(sample.test.codes, sample.test.rows)
     else:
         model = fitted(PRIVATE[algorithm](epsilon, depth), sample.training)
-        predicted = np.argmax(model.trees_.sums(sample.test.columns, sample.test.rows, schema), axis=1)
-    return float(np.mean(predicted == sample.test.columns[target]) * 100)
+        predicted = np.argmax(model.trees_.sums(sample.test.codes, sample.test.rows, schema), axis=1)
+    return float(np.mean(predicted == sample.test.codes[target]) * 100)
 
 
 def fitted(model: Model, table: EncodedTable) -> Model:

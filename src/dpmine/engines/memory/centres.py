@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dpmine.codes.rows import BandedDistance, NearestCentre
 from dpmine.engines.memory import sizes
+from dpmine.engines.memory.columns import PositionColumn
 from dpmine.engines.memory.rows import Codes
 from dpmine.facts.encoding import smallest_type
 
@@ -21,7 +22,7 @@ class NearestColumn:
     """
 
     key: NearestCentre
-    columns: Sequence[Codes]
+    columns: Sequence[PositionColumn]
 
     def values(self, rows: slice) -> Codes:
         found = np.empty(rows.stop - rows.start, dtype=smallest_type(self.key.size))
@@ -41,7 +42,7 @@ class DistanceColumn:
     """
 
     key: BandedDistance
-    columns: Sequence[Codes]
+    columns: Sequence[PositionColumn]
 
     def values(self, rows: slice) -> Codes:
         edges = np.array(self.key.edges, dtype=np.float64)
@@ -53,13 +54,12 @@ class DistanceColumn:
 
 
 def _to_centres(
-    key: NearestCentre, columns: Sequence[Codes], rows: slice
+    key: NearestCentre, columns: Sequence[PositionColumn], rows: slice
 ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
     """Some rows at a time: their places in the chunk, positions x, and |c|^2 - 2 x c for every centre c."""
     centres = np.array(key.centres, dtype=np.float64)
     lengths = np.sum(centres * centres, axis=1)
     for start in range(rows.start, rows.stop, sizes.NEAREST_AT_ONCE):
         part = slice(start, min(start + sizes.NEAREST_AT_ONCE, rows.stop))
-        scaled = [codes[part].astype(np.float64) * scale for codes, scale in zip(columns, key.scales, strict=True)]
-        positions = np.stack(scaled, axis=1)
+        positions = np.stack([column.values(part) for column in columns], axis=1).astype(np.float64)
         yield slice(part.start - rows.start, part.stop - rows.start), positions, lengths - 2 * (positions @ centres.T)

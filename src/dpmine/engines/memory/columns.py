@@ -34,6 +34,47 @@ class CodeColumn:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class RunsColumn:
+    """What the run of each row's value says."""
+
+    numbers: Codes
+    firsts: NDArray[Any]
+    labels: NDArray[Any]
+
+    def values(self, rows: slice) -> NDArray[Any]:
+        return np.take(self.labels, np.searchsorted(self.firsts, self.numbers[rows], side="right") - 1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RoundedColumn:
+    """Each row's number, rounded to fewer steps than its values have; a gap is one step beyond the last."""
+
+    numbers: Codes
+    last: int
+    steps: int
+
+    def values(self, rows: slice) -> NDArray[Any]:
+        numbers = self.numbers[rows]
+        if self.steps == self.last:
+            return numbers
+        rounded = (2 * self.steps * numbers.astype(np.int64) + self.last) // (2 * self.last)
+        return np.where(numbers > self.last, self.steps + 1, rounded)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PositionColumn:
+    """Where each row lies: its rounded number times a scale, and a gap in the middle."""
+
+    rounded: RoundedColumn
+    steps: int
+    scale: int
+
+    def values(self, rows: slice) -> NDArray[np.int64]:
+        numbers = self.rounded.values(rows).astype(np.int64)
+        return np.where(numbers > self.steps, self.steps // 2, numbers) * self.scale
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class JointColumn:
     """The sum of what several columns' codes stand for, looked up by the number of their combination."""
 

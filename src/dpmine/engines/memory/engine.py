@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpmine.codes.rows import Cells, NearestCentre, RowKey, RowRules, RowStep
+from dpmine.codes.rows import Cells, NearestCentre, Rounded, RowKey, RowRules, RowStep
 from dpmine.engines.cache import cached_counts
 from dpmine.engines.cutting import RowCutting
 from dpmine.engines.encoding import EncodedTable
@@ -17,6 +17,7 @@ from dpmine.engines.memory.keys import column_of
 from dpmine.engines.memory.occupied import occupied
 from dpmine.engines.memory.offsets import clipped_sums
 from dpmine.engines.memory.rows import Codes, Integers, Rows
+from dpmine.engines.memory.sums import sums
 from dpmine.engines.memory.tallies import tallies_of
 
 
@@ -33,6 +34,10 @@ class MemoryEngine:
     def occupied(self, cells: Cells, keys: tuple[RowKey, ...]) -> tuple[Integers, Integers]:
         """The numbers of the combinations (cell, key values) that hold rows, rising, and how many rows each holds."""
         return occupied(cells, keys, self._rows)
+
+    def sums(self, cells: Cells, amounts: tuple[Rounded, ...], powers: Sequence[tuple[int, ...]]) -> Integers:
+        """Over the rows of each cell without a gap in any of these exact sums of products, of shape [cells, powers]."""
+        return sums(cells, amounts, powers, self._rows)
 
     def clipped_sums(
         self, cells: Cells, nearest: NearestCentre, origins: Sequence[Sequence[int]], radii: Sequence[int]

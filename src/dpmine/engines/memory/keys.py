@@ -4,10 +4,21 @@ from functools import singledispatch
 
 import numpy as np
 
-from dpmine.codes.rows import BandedDistance, BandedSum, HashedPart, LargestSum, NearestCentre, Recode, RowKey, Tested
+from dpmine.codes.rows import (
+    BandedDistance,
+    BandedSum,
+    HashedPart,
+    LargestSum,
+    NearestCentre,
+    Recode,
+    RecodeValues,
+    Rounded,
+    RowKey,
+    Tested,
+)
 from dpmine.codes.runs import labels_by_code
 from dpmine.engines.memory.centres import DistanceColumn, NearestColumn
-from dpmine.engines.memory.columns import CodeColumn, Column, TruthColumn
+from dpmine.engines.memory.columns import CodeColumn, Column, PositionColumn, RoundedColumn, RunsColumn, TruthColumn
 from dpmine.engines.memory.models import BandedSumColumn, LargestSumColumn, splits_of
 from dpmine.engines.memory.rows import Codes, Rows
 from dpmine.facts.encoding import smallest_type
@@ -22,6 +33,18 @@ def column_of(key: RowKey, rows: Rows) -> Column:
 @column_of.register
 def _recode(key: Recode, rows: Rows) -> Column:
     return CodeColumn(rows.codes(key.attribute), table_of(key, rows.source_size(key)) if key.runs else None)
+
+
+@column_of.register
+def _recode_values(key: RecodeValues, rows: Rows) -> Column:
+    values = rows.values(key.attribute)
+    firsts, labels = zip(*key.runs, strict=True)
+    return RunsColumn(values, np.array(firsts, dtype=values.dtype), np.array(labels, dtype=smallest_type(key.size)))
+
+
+@column_of.register
+def _rounded(key: Rounded, rows: Rows) -> RoundedColumn:
+    return RoundedColumn(rows.values(key.attribute), rows.last_value(key.attribute), key.steps)
 
 
 @column_of.register
@@ -41,17 +64,23 @@ def _banded_sum(key: BandedSum, rows: Rows) -> Column:
 
 @column_of.register
 def _nearest_centre(key: NearestCentre, rows: Rows) -> Column:
-    return NearestColumn(key, [rows.codes(name) for name in key.attributes])
+    return NearestColumn(key, positions_of(key, rows))
 
 
 @column_of.register
 def _banded_distance(key: BandedDistance, rows: Rows) -> Column:
-    return DistanceColumn(key, [rows.codes(name) for name in key.nearest.attributes])
+    return DistanceColumn(key, positions_of(key.nearest, rows))
 
 
 @column_of.register
 def _hashed_part(key: HashedPart, rows: Rows) -> Column:
     return CodeColumn(rows.parts(key), None)
+
+
+def positions_of(key: NearestCentre, rows: Rows) -> list[PositionColumn]:
+    """Where the rows lie in each attribute."""
+    found = zip(key.places, key.scales, strict=True)
+    return [PositionColumn(_rounded(place, rows), place.steps, scale) for place, scale in found]
 
 
 def source_of(key: RowKey) -> RowKey:

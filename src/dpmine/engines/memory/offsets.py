@@ -6,7 +6,7 @@ import numpy as np
 
 from dpmine.codes.rows import Cells, NearestCentre
 from dpmine.engines.memory.cells import cell_ids
-from dpmine.engines.memory.keys import column_of
+from dpmine.engines.memory.keys import column_of, positions_of
 from dpmine.engines.memory.rows import Integers, Rows
 
 
@@ -16,17 +16,16 @@ def clipped_sums(
     """[centres, attributes]: for each centre the sums of its rows' offsets."""
     ids = cell_ids(cells, rows)
     label_column = column_of(nearest, rows)
-    columns = [rows.codes(name) for name in nearest.attributes]
+    columns = positions_of(nearest, rows)
     starts, limits = np.array(origins, dtype=np.int64), np.array(radii, dtype=np.int64)
     totals = np.zeros(starts.shape, dtype=np.int64)
     for chunk in rows.chunks():
         inside = ids.of(chunk) == 0
         labels = label_column.values(chunk)[inside].astype(np.intp)
-        positions = [codes[chunk][inside] * np.int64(scale) for codes, scale in zip(columns, nearest.scales, strict=True)]
+        positions = [column.values(chunk)[inside] for column in columns]
         offsets = shortened(np.stack(positions) - starts[labels].T, limits[labels])
         for place, along in enumerate(offsets):
-            # Sums of 65,536 numbers below 2^24 are exact in doubles.
-            totals[:, place] += np.bincount(labels, weights=along, minlength=len(limits)).astype(np.int64)
+            np.add.at(totals[:, place], labels, along)
     return totals
 
 

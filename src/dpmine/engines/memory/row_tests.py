@@ -5,7 +5,7 @@ from functools import singledispatch
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes.rows import All, Any_, Holds, InCodes, Negation, RowTest
+from dpmine.codes.rows import All, Any_, Holds, InCodes, InValues, Negation, RowTest
 from dpmine.engines.encoding import EncodedTable
 
 Truths = NDArray[np.bool_]
@@ -22,7 +22,15 @@ def _in_codes(test: InCodes, table: EncodedTable, rows: slice) -> Truths:
     member = np.zeros(table.schema.single(test.attribute).size, dtype=bool)
     for low, high in test.ranges:
         member[low:high] = True
-    return member[table.columns[test.attribute][rows]]
+    return member[table.codes[test.attribute][rows]]
+
+
+@rows_for_which.register
+def _in_values(test: InValues, table: EncodedTable, rows: slice) -> Truths:
+    values = table.values[test.attribute][rows]
+    ends = np.array([end for pair in test.ranges for end in pair], dtype=np.int64).astype(values.dtype)
+    within: Truths = np.searchsorted(ends, values, side="right") % 2 == 1
+    return within
 
 
 @rows_for_which.register

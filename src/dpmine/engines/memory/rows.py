@@ -37,7 +37,14 @@ class Rows:
             yield slice(start, min(start + length, self.count))
 
     def codes(self, attribute: str) -> Codes:
-        return self.table.columns[attribute]
+        return self.table.codes[attribute]
+
+    def values(self, attribute: str) -> Codes:
+        return self.table.values[attribute]
+
+    def last_value(self, attribute: str) -> int:
+        """The largest number that a value has; a gap's is one more."""
+        return self.table.schema.ordered(attribute, "it has no values").values - 1
 
     def source_size(self, key: RowKey) -> int:
         """How many values there are of what a row is looked up by: codes of a recoded attribute, or the key's own."""

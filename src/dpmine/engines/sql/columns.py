@@ -1,7 +1,8 @@
 """The columns of the relation `coded`, and of the layers that a query puts on it.
 
-`coded` has one integer column for each attribute (a0, a1, ...) and one list of item codes for each list attribute (l0, l1,
-...). Layers add what a query needs more than once: hashes of rows, sums of models, distances.
+`coded` has one integer column for each attribute's value (v0, v1, ...), and of attributes that have several values in a code
+one for the code (a0, a1, ...); one list of item codes for each list attribute (l0, l1, ...). Layers add what a query needs
+more than once: hashes of rows, sums of models, distances.
 """
 
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from sqlglot import exp
 from dpmine.codes.rows import NearestCentre, RowKey
 from dpmine.engines.hashing import multipliers
 from dpmine.engines.sql.dialect import Dialect
+from dpmine.facts.kinds.kind import Ordered
 from dpmine.facts.schema import Schema
 
 CODED = "coded"
@@ -18,9 +20,17 @@ ENCODED = "encoded"  # where rows have persons: the same, with the column `perso
 PERSON = "person"
 
 
+def value_names(schema: Schema) -> dict[str, str]:
+    """The column with the values of each attribute that has one value a row."""
+    return {attribute.name: f"v{place}" for place, attribute in enumerate(schema.singles)}
+
+
 def code_names(schema: Schema) -> dict[str, str]:
-    """The column of each attribute that has one code."""
-    return {attribute.name: f"a{place}" for place, attribute in enumerate(schema.singles)}
+    """The column with its codes: that of its values where each has a code of its own."""
+    return {
+        attribute.name: f"a{place}" if isinstance(attribute, Ordered) and attribute.values > attribute.cells else f"v{place}"
+        for place, attribute in enumerate(schema.singles)
+    }
 
 
 def list_names(schema: Schema) -> dict[str, str]:
@@ -35,6 +45,7 @@ class Columns:
     schema: Schema
     dialect: Dialect
     split_key: bytes
+    values: dict[str, str] = field(init=False)
     codes: dict[str, str] = field(init=False)
     lists: dict[str, str] = field(init=False)
     hashes: dict[str, str] = field(default_factory=dict)
@@ -46,12 +57,20 @@ class Columns:
     distances: dict[NearestCentre, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.codes, self.lists = code_names(self.schema), list_names(self.schema)
+        self.values, self.codes = value_names(self.schema), code_names(self.schema)
+        self.lists = list_names(self.schema)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of everything that makes two rows the same row."""
-        return (*self.codes.values(), *self.lists.values())
+        return (*self.values.values(), *self.lists.values())
+
+    def value(self, attribute: str) -> exp.Column:
+        return exp.column(self.values[attribute])
+
+    def last_value(self, attribute: str) -> int:
+        """The largest number that a value has; a gap's is one more."""
+        return self.schema.ordered(attribute, "it has no values").values - 1
 
     def code(self, attribute: str) -> exp.Column:
         return exp.column(self.codes[attribute])

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from dpmine.codes.rows import Cells, NearestCentre, RowKey
+from dpmine.codes.rows import Cells, NearestCentre, Rounded, RowKey
 from dpmine.engines.sql.columns import CODED, ENCODED, Columns
 from dpmine.engines.sql.dialect import Dialect
-from dpmine.engines.sql.expressions import layer, minus, sum_of, times
+from dpmine.engines.sql.expressions import integer, layer, minus, sum_of, times
 from dpmine.engines.sql.keys import cell_of, kept_by, key_of, keys_of
-from dpmine.engines.sql.models import position, with_models
+from dpmine.engines.sql.models import positions_of, with_models
 from dpmine.engines.sql.parts import capped, with_parts
 from dpmine.facts.schema import Schema
 
@@ -48,6 +48,24 @@ class Compiler:
         outer.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
         return outer, keys
 
+    def sums(self, cells: Cells, amounts: Sequence[Rounded], powers: Sequence[tuple[int, ...]]) -> exp.Select:
+        """`SELECT cell, s0, s1, ...`: for each cell that has rows without a gap the sums of products of their amounts."""
+        columns, wide = self._columns(), self._dialect.wide
+        rows = exp.select(exp.alias_(cell_of(cells.rules, 0, columns), "cell"))
+        for place, amount in enumerate(amounts):
+            rows = rows.select(exp.alias_(key_of(amount, columns), f"x{place}"))
+        rows = _narrowed(rows.from_(_source(keys_of(cells), columns)), cells, columns)
+        found = exp.select("cell").from_(rows.subquery("celled"))
+        for place, amount in enumerate(amounts):
+            found = found.where(exp.LTE(this=exp.column(f"x{place}"), expression=integer(amount.steps)))
+        for place, power in enumerate(powers):
+            product: exp.Expression = integer(1)
+            for name, times_ in enumerate(power):
+                for _ in range(times_):
+                    product = times(product, wide(exp.column(f"x{name}")))
+            found = found.select(exp.alias_(wide(exp.Sum(this=wide(product))), f"s{place}"))
+        return found.group_by("cell")
+
     def clipped_sums(
         self, cells: Cells, nearest: NearestCentre, origins: Sequence[Sequence[int]], radii: Sequence[int]
     ) -> exp.Select:
@@ -55,13 +73,13 @@ class Compiler:
         columns, wide = self._columns(), self._dialect.wide
         source = _source([nearest, *keys_of(cells)], columns)
         rows = exp.select(exp.alias_(key_of(nearest, columns), "cluster"))
-        for name in nearest.attributes:
-            rows = rows.select(exp.alias_(columns.code(name), columns.codes[name]))
+        for place, position in enumerate(positions_of(nearest, columns)):
+            rows = rows.select(exp.alias_(position, f"p{place}"))
         rows = _narrowed(rows.from_(source), cells, columns)
         offsets: dict[str, exp.Expression] = {}
-        for place, (name, scale) in enumerate(zip(nearest.attributes, nearest.scales, strict=True)):
+        for place in range(len(nearest.places)):
             origin = self._dialect.pick([origin[place] for origin in origins], exp.column("cluster"))
-            offsets[f"o{place}"] = minus(position(name, scale, columns), wide(origin))
+            offsets[f"o{place}"] = minus(wide(exp.column(f"p{place}")), wide(origin))
         names = list(offsets)
         offsets["radius"] = wide(self._dialect.pick(radii, exp.column("cluster")))
         relation = layer(rows.subquery("clustered"), offsets)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from dpmine.codes.rows import Cells, NearestCentre, RowKey, RowStep, count_leaves
+from dpmine.codes.rows import Cells, NearestCentre, Rounded, RowKey, RowStep, count_leaves
 from dpmine.engines.cache import Cache, cached_counts
 from dpmine.engines.cutting import RuleCutting
 from dpmine.engines.sql.compiler import Compiler
@@ -65,12 +65,21 @@ class SqlEngine:
         order = np.argsort(numbers)
         return numbers[order], counted["n"][order].astype(np.int64)
 
+    def sums(self, cells: Cells, amounts: tuple[Rounded, ...], powers: Sequence[tuple[int, ...]]) -> Integers:
+        """Over the rows of each cell without a gap in any of these exact sums of products, of shape [cells, powers]."""
+        found = self._rows(self._compiler.sums(cells, amounts, powers))
+        totals = np.zeros((count_leaves(cells.rules), len(powers)), dtype=np.int64)
+        occupied = np.ma.getdata(found["cell"]).astype(np.intp)
+        for place in range(len(powers)):
+            totals[occupied, place] = np.ma.getdata(found[f"s{place}"]).astype(np.int64)
+        return totals
+
     def clipped_sums(
         self, cells: Cells, nearest: NearestCentre, origins: Sequence[Sequence[int]], radii: Sequence[int]
     ) -> Integers:
         """For each centre the exact sums of its rows' clipped offsets, of shape [centres, attributes]."""
         counted = self._rows(self._compiler.clipped_sums(cells, nearest, origins, radii))
-        sums = np.zeros((len(radii), len(nearest.attributes)), dtype=np.int64)
+        sums = np.zeros((len(radii), len(nearest.places)), dtype=np.int64)
         clusters = np.ma.getdata(counted["cluster"]).astype(np.intp)
         for place in range(sums.shape[1]):
             sums[clusters, place] = np.ma.getdata(counted[f"s{place}"]).astype(np.int64)

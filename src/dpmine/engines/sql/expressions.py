@@ -60,6 +60,16 @@ def band_of(total: exp.Expression, edges: Sequence[int]) -> exp.Expression:
     return case.else_(integer(len(edges)), copy=False)
 
 
+def band_of_runs(number: exp.Expression, runs: Sequence[tuple[int, int]]) -> exp.Expression:
+    """The label of the run (first number, label) that a number lies in, by halving: a text as long as the runs, not deep."""
+    if len(runs) == 1:
+        return integer(runs[0][1])
+    middle = len(runs) // 2
+    below = exp.LT(this=number.copy(), expression=integer(runs[middle][0]))
+    low, high = band_of_runs(number, runs[:middle]), band_of_runs(number, runs[middle:])
+    return exp.Case().when(below, low, copy=False).else_(high, copy=False)
+
+
 def by_label(key: exp.Expression, chosen: Sequence[exp.Expression]) -> exp.Expression:
     """Of several expressions the one that a key's label says. Not copied as it grows: text no longer than its parts."""
     *others, last = chosen

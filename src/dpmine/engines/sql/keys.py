@@ -17,11 +17,14 @@ from dpmine.codes.rows import (
     HashedPart,
     Holds,
     InCodes,
+    InValues,
     Keep,
     LargestSum,
     NearestCentre,
     Negation,
     Recode,
+    RecodeValues,
+    Rounded,
     RowKey,
     RowRules,
     RowStep,
@@ -32,7 +35,7 @@ from dpmine.codes.rows import (
 from dpmine.engines.hashing import part_ends
 from dpmine.engines.sql.columns import Columns
 from dpmine.engines.sql.dialect import Dialect
-from dpmine.engines.sql.expressions import all_of, any_of, band_of, between, by_label, integer, plus
+from dpmine.engines.sql.expressions import all_of, any_of, band_of, band_of_runs, between, by_label, integer, plus, times
 
 FEW_RUNS = 8  # more runs than this are looked up in an array
 
@@ -48,6 +51,21 @@ def key_of(key: RowKey, columns: Columns) -> exp.Expression:
 @key_of.register
 def _recode(key: Recode, columns: Columns) -> exp.Expression:
     return _lookup(columns.code(key.attribute), key.runs, columns.dialect)
+
+
+@key_of.register
+def _recode_values(key: RecodeValues, columns: Columns) -> exp.Expression:
+    return band_of_runs(columns.value(key.attribute), key.runs)
+
+
+@key_of.register
+def _rounded(key: Rounded, columns: Columns) -> exp.Expression:
+    value, last = columns.value(key.attribute), columns.last_value(key.attribute)
+    if key.steps == last:
+        return value
+    doubled = plus(times(columns.dialect.wide(value), integer(2 * key.steps)), integer(last))
+    rounded = columns.dialect.quotient(doubled, integer(2 * last))
+    return exp.Case().when(exp.GT(this=value.copy(), expression=integer(last)), integer(key.steps + 1)).else_(rounded)
 
 
 @key_of.register
@@ -115,6 +133,12 @@ def truth_of(test: RowTest, columns: Columns) -> exp.Expression:
 @truth_of.register
 def _in_codes(test: InCodes, columns: Columns) -> exp.Expression:
     column, size = columns.code(test.attribute), columns.schema.single(test.attribute).size
+    return any_of([between(column, low, high, size) for low, high in test.ranges])
+
+
+@truth_of.register
+def _in_values(test: InValues, columns: Columns) -> exp.Expression:
+    column, size = columns.value(test.attribute), columns.last_value(test.attribute) + 2
     return any_of([between(column, low, high, size) for low, high in test.ranges])
 
 

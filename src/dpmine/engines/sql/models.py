@@ -92,23 +92,30 @@ def _add_best(model: RowKey, name: str, layers: _Layers, columns: Columns) -> No
 
 def _nearness(key: NearestCentre, columns: Columns) -> Iterator[exp.Expression]:
     """For each centre the part of minus the squared distance that differs between centres, in whole numbers."""
+    positions = positions_of(key, columns)
     for centre in key.centres:
         nearness = integer(-sum(place * place for place in centre))
-        for name, scale, place in zip(key.attributes, key.scales, centre, strict=True):
-            nearness = plus(nearness, times(columns.dialect.wide(columns.code(name)), integer(2 * scale * place)))
+        for position, place in zip(positions, centre, strict=True):
+            nearness = plus(nearness, times(position.copy(), integer(2 * place)))
         yield nearness
 
 
 def _squared_distance(key: NearestCentre, columns: Columns) -> exp.Expression:
     """To the nearest centre: |x|^2 less the largest nearness, which is |x|^2 - |x - c|^2."""
-    positions = [position(name, scale, columns) for name, scale in zip(key.attributes, key.scales, strict=True)]
-    squares = sum_of([times(each, each.copy()) for each in positions], columns.dialect.wide)
+    squares = sum_of([times(each, each.copy()) for each in positions_of(key, columns)], columns.dialect.wide)
     return minus(squares, exp.column(columns.best[key]))
 
 
-def position(attribute: str, scale: int, columns: Columns) -> exp.Expression:
-    """Where a row lies in an attribute: its code times a scale."""
-    return times(columns.dialect.wide(columns.code(attribute)), integer(scale))
+def positions_of(key: NearestCentre, columns: Columns) -> list[exp.Expression]:
+    """Where a row lies in each attribute: its rounded number times a scale, and a gap in the middle."""
+    found: list[exp.Expression] = []
+    for place, scale in zip(key.places, key.scales, strict=True):
+        number = columns.dialect.wide(key_of(place, columns))
+        if place.size > place.steps + 1:
+            beyond = exp.GT(this=number.copy(), expression=integer(place.steps))
+            number = columns.dialect.wide(exp.Case().when(beyond, integer(place.steps // 2)).else_(number))
+        found.append(times(number, integer(scale)))
+    return found
 
 
 def _leaf(tree: RowScores, first: int, columns: Columns) -> exp.Expression:

@@ -45,8 +45,9 @@ def capped(at_most: int, columns: Columns) -> exp.Select:
     order = [exp.Ordered(this=exp.column(name), nulls_first=False) for name in (f"r{ROUNDS}", *columns.names)]
     number = exp.Window(this=exp.RowNumber(), partition_by=[exp.column(PERSON)], order=exp.Order(expressions=order))
     ranked = layer(relation, {"turn": number})
+    kept = dict.fromkeys((*columns.names, *columns.codes.values()))
     return (
-        exp.select(*(exp.column(name) for name in columns.names))
+        exp.select(*(exp.column(name) for name in kept))
         .from_(ranked)
         .where(exp.LTE(this=exp.column("turn"), expression=integer(at_most)))
         .where(is_not_null(exp.column(PERSON)))
@@ -60,9 +61,9 @@ def _sum(salt: str, columns: Columns) -> exp.Expression:
 
 
 def _content(salt: str, columns: Columns) -> exp.Expression:
-    """The keyed sum over a row's codes and lists."""
+    """The keyed sum over a row's values and lists."""
     drawn = columns.multipliers(salt)
-    numbers: list[exp.Expression] = [exp.column(name) for name in columns.codes.values()]
+    numbers: list[exp.Expression] = [exp.column(name) for name in columns.values.values()]
     numbers += [_item_sum(attribute, drawn[:ROUNDS], columns) for attribute in columns.lists]
     hashed = integer(drawn[4])
     for number, factor in zip(numbers, drawn[5:], strict=True):

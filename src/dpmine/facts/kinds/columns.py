@@ -50,7 +50,10 @@ class ColumnKind(ABC, Generic[A, E]):
 
     @abstractmethod
     def encode(self, source: Source, attribute: A) -> E:
-        """The codes of a column. Total, and a function of each value alone: no value raises or moves another's code."""
+        """The numbers of a column's values. Total, and a function of each value alone: none raises or moves another's.
+
+        Of an attribute with one value a row that is the value's number, from which its code follows; of others the lists.
+        """
 
     @abstractmethod
     def check(self, source: Source, attribute: A) -> dict[str, int]:
@@ -71,8 +74,8 @@ class SingleColumns(ColumnKind[S, Codes]):
     """A kind of columns with one value a row."""
 
     @abstractmethod
-    def values(self, attribute: S) -> NDArray[Any]:
-        """What each code stands for, as it would stand in a column."""
+    def shown(self, attribute: S) -> NDArray[Any]:
+        """What each code stands for, as it would stand in a column; of the gap what a gap looks like there."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,11 +5,20 @@ schema file, and encodes, checks and drafts columns (`dpmine.facts.kinds.columns
 """
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 
+from dpmine.base.errors import ExpressionError
 from dpmine.codes.domain import Column
+
+MISSING = "(missing)"
+"""The label of rows that have no value, and their place in an order: behind every number."""
+OWN, DROP = "own", "drop"
+"""What becomes of gaps: a label of their own, or one that no histogram shows and no statistic counts."""
+BEYOND = Decimal("Infinity")
 
 
 def known_of(names: tuple[str, ...]) -> str:
@@ -37,24 +46,43 @@ class Attribute(ABC):
 
 
 class Single(Attribute):
-    """An attribute with one code a row, which can be counted, compared and split on. The code itself enters a row's hash."""
+    """An attribute with one code a row, which can be counted, compared and split on. The last code may be that of gaps.
+
+    Codes are what histograms, splits and models see; what makes two rows the same row are values. A kind whose values are
+    finer than its codes is `Ordered`, and has both.
+    """
 
     ordered: ClassVar[bool] = False
     """Whether smaller codes stand for smaller values: true of what is `Ordered`."""
 
     @property
     @abstractmethod
+    def cells(self) -> int:
+        """The number of codes of rows that have a value: 0 .. cells - 1."""
+
+    @property
+    def gap(self) -> str | None:
+        """What becomes of rows without a value: "own" or "drop"; None where the schema gives them a value."""
+        return None
+
+    @property
     def size(self) -> int:
-        """The number of codes: 0 .. size - 1."""
+        """The number of codes, with that of gaps."""
+        return self.cells + (self.gap is not None)
+
+    @property
+    def missing_code(self) -> int | None:
+        """The code of gaps, which is the last one; None where there are none."""
+        return None if self.gap is None else self.cells
+
+    @property
+    def hidden_code(self) -> int | None:
+        """The code that histograms do not show."""
+        return self.cells if self.gap == DROP else None
 
     @property
     def column(self) -> Column:
-        return Column(self.size)
-
-    @property
-    @abstractmethod
-    def other_code(self) -> int:
-        """The code of what is missing or no value of this kind."""
+        return Column(self.size, gap=self.gap is not None)
 
     @abstractmethod
     def label(self, code: int) -> str: ...
@@ -69,33 +97,75 @@ class Single(Attribute):
 
 
 class Ordered(Single):
-    """An attribute whose codes stand for rising points, so that it can be compared, binned and split at each of them.
+    """An attribute whose values are numbered in rising order, so that it can be compared, and cut where its codes begin.
 
-    A value named in a request is a number of the kind's own making, which says what lies before what and nothing more.
+    A value named in a request is a number of the kind's own making, which says what lies before what and nothing more. A
+    gap lies behind every number, at infinity: so cuts send it to the right, and one cut tells it from all values. Where a
+    kind says nothing else, every value is a code of its own.
     """
 
     ordered: ClassVar[bool] = True
 
+    @property
+    def values(self) -> int:
+        """How many values there are, without gaps: 0 .. values - 1."""
+        return self.cells
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """The value at which each code begins."""
+        return range(self.cells)
+
+    @property
+    def column(self) -> Column:
+        return Column(self.size, gap=self.gap is not None, starts=tuple(self.starts), values=self.values)
+
     @abstractmethod
-    def number(self, text: str) -> Decimal:
+    def parsed(self, text: str) -> Decimal:
         """A value named in a request."""
 
     @abstractmethod
     def written(self, number: Decimal) -> str:
-        """The inverse of number: one text for each."""
+        """The inverse of parsed: one text for each."""
 
     @abstractmethod
+    def value_point(self, value: int) -> Decimal:
+        """What the number of a value stands for."""
+
+    @abstractmethod
+    def first_value_at_least(self, number: Decimal) -> int:
+        """The smallest value whose point is >= number; `values` if there is none."""
+
+    # -- what follows from these ----------------------------------------------------------------------------------------
+
+    def number(self, text: str) -> Decimal:
+        """A value named in a request, or the gap, which lies behind all of them."""
+        return BEYOND if text == MISSING and self.gap is not None else self.parsed(text)
+
+    def compared(self, text: str) -> Decimal:
+        """A value that rows are compared with: gaps compare with nothing."""
+        if text == MISSING:
+            raise ExpressionError(f"Nothing compares with a gap. Write: {self.name} is missing.")
+        return self.parsed(text)
+
+    def values_of(self, number: Decimal) -> tuple[int, int]:
+        """The half-open range of the values that equal a number; empty, in its place, where none does."""
+        start = self.first_value_at_least(number)
+        return start, start + (start < self.values and self.value_point(start) == number)
+
     def point(self, code: int) -> Decimal:
         """Where a code's values begin; they go up to the next point."""
+        return self.value_point(self.starts[code]) if code < self.cells else BEYOND
 
-    @abstractmethod
     def first_code_at_least(self, number: Decimal) -> int:
-        """The smallest code whose point is >= number; `size` if there is none."""
+        """The smallest code whose point is >= number; `cells`, which is the gap's if there is one, where none is."""
+        return self.cells if number == BEYOND else bisect_left(self.starts, self.first_value_at_least(number))
 
     def floor_code(self, number: Decimal) -> int:
         """The code of the largest point <= number, clamped to the first and the last."""
-        start = self.first_code_at_least(number)
-        return start if start < self.size and self.point(start) == number else max(start - 1, 0)
+        if number == BEYOND:
+            return self.size - 1
+        return max(bisect_right(self.starts, self.values_of(number)[1] - 1) - 1, 0)
 
     def codes_of(self, text: str) -> tuple[int, int]:
         number = self.number(text)
@@ -103,7 +173,7 @@ class Ordered(Single):
         return start, start + (start < self.size and self.point(start) == number)
 
     def label(self, code: int) -> str:
-        return self.written(self.point(code))
+        return self.written(self.point(code)) if code < self.cells else MISSING
 
 
 class Listed(Attribute):

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from dpmine.base.errors import ExpressionError, SchemaError
-from dpmine.facts.kinds.kind import Single, known_of
+from dpmine.facts.kinds.kind import DROP, MISSING, OWN, Single, known_of
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 
 MOST_CATEGORIES = 65_536
@@ -13,21 +13,32 @@ MOST_CATEGORIES = 65_536
 
 @dataclass(frozen=True)
 class Nominal(Single):
-    """An attribute with a public list of categories. Values not in the list, and nulls, become `other`."""
+    """An attribute with a public list of categories.
+
+    other    what values not in the list become: one of the categories; None: they count as missing
+    missing  what nulls become: "own", "drop", or one of the categories
+    """
 
     kind: ClassVar[str] = "nominal"
 
     categories: tuple[str, ...]
-    other: str
+    other: str | None = None
     taxonomy: TaxonomyNode | None = None
+    missing: str = OWN
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.categories) <= MOST_CATEGORIES:
             raise SchemaError(f"Attribute {self.name!r} must have 1 to {MOST_CATEGORIES} categories.")
         if len(set(self.categories)) != len(self.categories):
             raise SchemaError(f"Attribute {self.name!r} lists a category twice.")
-        if self.other not in self.categories:
+        if MISSING in self.categories:
+            raise SchemaError(f"Attribute {self.name!r}: {MISSING!r} is the label of gaps. Call the category otherwise.")
+        if self.other is not None and self.other not in self.categories:
             raise SchemaError(f"Attribute {self.name!r}: 'other' must be one of its categories. Got {self.other!r}.")
+        if self.missing not in (OWN, DROP, *self.categories):
+            raise SchemaError(
+                f"Attribute {self.name!r}: 'missing' must be \"own\", \"drop\" or one of its categories. Got {self.missing!r}."
+            )
         if self.taxonomy is not None and sorted(self.taxonomy.leaves()) != sorted(self.categories):
             raise SchemaError(f"Attribute {self.name!r}: the taxonomy's leaves must be its categories, each once.")
         for node in self.taxonomy.nodes() if self.taxonomy is not None else ():
@@ -35,19 +46,31 @@ class Nominal(Single):
                 raise SchemaError(f"Attribute {self.name!r}: the taxonomy has two children of one name below {node.name!r}.")
 
     @property
-    def size(self) -> int:
+    def cells(self) -> int:
         return len(self.categories)
+
+    @property
+    def gap(self) -> str | None:
+        return self.missing if self.missing in (OWN, DROP) else None
 
     @cached_property
     def codes(self) -> dict[str, int]:
         return {category: code for code, category in enumerate(self.categories)}
 
     @property
-    def other_code(self) -> int:
-        return self.codes[self.other]
+    def empty_code(self) -> int:
+        """The code of rows without a value."""
+        return self.codes[self.missing] if self.gap is None else self.cells
+
+    @property
+    def unlisted_code(self) -> int:
+        """The code of values that are not in the list."""
+        return self.empty_code if self.other is None else self.codes[self.other]
 
     def code(self, text: str) -> int:
         """The code of a category named in a request."""
+        if text == MISSING:
+            raise ExpressionError(f"Nothing compares with a gap. Write: {self.name} is missing.")
         if text not in self.codes:
             raise ExpressionError(f"{self.name!r} has no category {text!r}. The schema knows: {known_of(self.categories)}.")
         return self.codes[text]
@@ -57,15 +80,18 @@ class Nominal(Single):
         return code, code + 1
 
     def label(self, code: int) -> str:
-        return self.categories[code]
+        return self.categories[code] if code < self.cells else MISSING
 
     def describe(self) -> str:
-        if self.size == 1:
-            return f"{self.other!r} is its only category"
+        if self.cells == 1:
+            return f"{self.categories[0]!r} is its only category"
         return f"its categories are {known_of(self.categories)}"
 
     def form(self) -> dict[str, Any]:
-        form: dict[str, Any] = {"kind": self.kind, "categories": list(self.categories), "other": self.other}
+        form: dict[str, Any] = {"kind": self.kind, "categories": list(self.categories)}
+        if self.other is not None:
+            form["other"] = self.other
+        form["missing"] = self.missing
         if self.taxonomy is not None:
             form["taxonomy"] = {self.taxonomy.name: self.taxonomy.form()}
         return form

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from dpmine.base.errors import SchemaError
 from dpmine.facts.encoding import Codes, smallest_type
 from dpmine.facts.kinds.columns import ColumnInHand, SingleColumns
+from dpmine.facts.kinds.kind import DROP, OWN
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.kinds.taxonomy_by_names import taxonomy_by_names
@@ -31,12 +32,13 @@ class NominalColumns(SingleColumns[Nominal]):
     name = Nominal.kind
 
     def read(self, name: str, table: dict[str, Any], where: str) -> Nominal:
-        refuse_unknown_keys(table, {"kind", "categories", "other", "taxonomy"}, where)
+        refuse_unknown_keys(table, {"kind", "categories", "other", "taxonomy", "missing"}, where)
         categories = texts_of(table.get("categories", []), f"{where}: 'categories'")
         if not categories:
             raise SchemaError(f"{where} must list its categories.")
-        other = value_at(table, "other", str, where) if "other" in table else categories[-1]
-        return Nominal(name, categories, other, _taxonomy(table.get("taxonomy"), where))
+        other = value_at(table, "other", str, where) if "other" in table else None
+        missing = value_at(table, "missing", str, where) if "missing" in table else OWN
+        return Nominal(name, categories, other, _taxonomy(table.get("taxonomy"), where), missing)
 
     def write(self, attribute: Nominal, *, drafted: bool) -> str:
         """The taxonomy is written apart, so that a comment can stand above it."""
@@ -54,18 +56,24 @@ class NominalColumns(SingleColumns[Nominal]):
         return "" if attribute.taxonomy is None else TAXONOMY_WARNING
 
     def encode(self, source: Source, attribute: Nominal) -> Codes:
-        """Known categories by code; everything else, nulls too, becomes `other`."""
+        """Known categories by code; a text that is not listed becomes `other`, or a gap as nulls are."""
         codes = source.category_codes(attribute.name, attribute.categories)
-        return np.where(codes < 0, attribute.other_code, codes).astype(smallest_type(attribute.size))
+        if attribute.unlisted_code == attribute.empty_code:
+            codes = np.where(codes < 0, attribute.empty_code, codes)
+        elif np.any(codes < 0):
+            empty = np.array([text is None for text in source.texts(attribute.name)], dtype=bool)
+            codes = np.where(codes >= 0, codes, np.where(empty, attribute.empty_code, attribute.unlisted_code))
+        return codes.astype(smallest_type(attribute.size))
 
-    def values(self, attribute: Nominal) -> NDArray[Any]:
-        return np.array(attribute.categories, dtype=object)
+    def shown(self, attribute: Nominal) -> NDArray[Any]:
+        return np.array([*attribute.categories, None][: attribute.size], dtype=object)
 
     def check(self, source: Source, attribute: Nominal) -> dict[str, int]:
         codes = source.category_codes(attribute.name, attribute.categories)
         empty = sum(text is None for text in source.texts(attribute.name))
         unknown = int(np.sum(codes < 0)) - empty
-        return {f"missing, sent to {attribute.other!r}": empty, f"unknown, sent to {attribute.other!r}": unknown}
+        rest = "counted as missing" if attribute.other is None else f"sent to {attribute.other!r}"
+        return {_missing(attribute.missing): empty, f"not listed, {rest}": unknown}
 
     def recognises(self, column: ColumnInHand) -> bool:
         """Any column can be read as categories: this kind is asked last."""
@@ -79,6 +87,10 @@ class NominalColumns(SingleColumns[Nominal]):
         other = others[0] if others else "other"
         categories = tuple(found if others else [*found, other])
         return Nominal(column.name, categories, other, taxonomy_by_names(categories, other))
+
+
+def _missing(missing: str) -> str:
+    return "missing" if missing in (OWN, DROP) else f"missing, sent to {missing!r}"
 
 
 def _taxonomy(form: Any, where: str) -> TaxonomyNode | None:

@@ -1,4 +1,4 @@
-"""Columns of numbers: their table in a schema file, their codes on the grid, and drafted bounds and steps."""
+"""Columns of numbers: their table in a schema file, their values, and drafted bounds and steps."""
 
 import math
 from decimal import Decimal
@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from dpmine.facts.encoding import Codes, smallest_type
 from dpmine.facts.kinds.columns import ColumnInHand, SingleColumns
+from dpmine.facts.kinds.kind import OWN
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.sources import Source
-from dpmine.facts.toml_tables import number_at, refuse_unknown_keys
+from dpmine.facts.toml_tables import list_at, number_at, refuse_unknown_keys, value_at
 
 MOST_DRAFTED_POINTS = 128
 FEW_NUMBERS = 10  # a column with at most this many whole values is drafted as nominal
@@ -21,24 +22,30 @@ class NumericColumns(SingleColumns[Numeric]):
     name = Numeric.kind
 
     def read(self, name: str, table: dict[str, Any], where: str) -> Numeric:
-        refuse_unknown_keys(table, {"kind", "low", "high", "step", "missing"}, where)
+        refuse_unknown_keys(table, {"kind", "low", "high", "step", "edges", "scale", "resolution", "missing"}, where)
         low, high = number_at(table, "low", where), number_at(table, "high", where)
-        step = number_at(table, "step", where) if "step" in table else Decimal(1)
-        missing = number_at(table, "missing", where) if "missing" in table else low
-        return Numeric(name, low, high, step, missing)
+        resolution = number_at(table, "resolution", where) if "resolution" in table else None
+        edges = tuple(number_at({"edge": edge}, "edge", where) for edge in list_at(table, "edges", where))
+        scale = value_at(table, "scale", str, where) if "scale" in table else None
+        even = Decimal(1) if not edges and scale is None else None
+        step = number_at(table, "step", where) if "step" in table else even
+        return Numeric(name, low, high, step, _missing_at(table, where), resolution, edges, scale)
 
     def encode(self, source: Source, attribute: Numeric) -> Codes:
         return encode_numbers(source.numbers(attribute.name), attribute)
 
-    def values(self, attribute: Numeric) -> NDArray[Any]:
-        """Grid points, as whole numbers where all are."""
-        whole = attribute.low == attribute.low.to_integral_value() and attribute.step == attribute.step.to_integral_value()
-        return attribute.edges.astype(np.int64) if whole else attribute.edges
+    def shown(self, attribute: Numeric) -> NDArray[Any]:
+        """Where each cell begins, as whole numbers where all are; NaN for gaps."""
+        points = [attribute.point(code) for code in range(attribute.cells)]
+        if attribute.gap is None and all(map(_is_whole, points)):
+            return np.array([int(point) for point in points], dtype=np.int64)
+        return np.array([*map(float, points), math.nan][: attribute.size])
 
     def check(self, source: Source, attribute: Numeric) -> dict[str, int]:
         numbers = source.numbers(attribute.name)
+        constant = "" if attribute.gap is not None else f", set to {attribute.missing}"
         return {
-            f"missing or no number, set to {attribute.missing}": int(np.sum(np.isnan(numbers))),
+            f"missing or no number{constant}": int(np.sum(np.isnan(numbers))),
             f"below {attribute.low}, clamped": int(np.sum(numbers < float(attribute.low))),
             f"above {attribute.high}, clamped": int(np.sum(numbers > float(attribute.high))),
         }
@@ -54,10 +61,22 @@ class NumericColumns(SingleColumns[Numeric]):
 
 
 def encode_numbers(numbers: NDArray[np.float64], attribute: Numeric) -> Codes:
-    """Floored to the grid and clamped to its ends; NaN becomes `missing`. Only comparisons, so row-local to the last bit."""
-    codes = np.searchsorted(attribute.edges, numbers, side="right") - 1
-    codes = np.clip(codes, 0, attribute.size - 1)
-    return np.where(np.isnan(numbers), attribute.other_code, codes).astype(smallest_type(attribute.size))
+    """Clamped to the bounds and rounded to the nearest value; NaN becomes `missing`.
+
+    One subtraction, one division and one rounding of doubles by floor(y + 1/2), which every engine computes alike to the last
+    bit; the resolution is so coarse that each value's own double is found again.
+    """
+    low, high = float(attribute.low), float(attribute.value_point(attribute.values - 1))
+    steps = (np.clip(numbers, low, high) - low) / float(attribute.finest)
+    nearest = np.floor(np.where(np.isnan(steps), 0, steps) + 0.5).astype(np.int64)
+    kind = smallest_type(attribute.values + 1)
+    return np.where(np.isnan(numbers), attribute.missing_value, nearest).astype(kind)
+
+
+def _missing_at(table: dict[str, Any], where: str) -> Decimal | str:
+    if isinstance(table.get("missing", OWN), str):
+        return str(table.get("missing", OWN))
+    return number_at(table, "missing", where)
 
 
 def _is_whole(number: Decimal) -> bool:
@@ -79,7 +98,7 @@ def _drafted(name: str, low: Decimal, high: Decimal, *, whole: bool) -> Numeric:
     bottom = (low / step).to_integral_value("ROUND_FLOOR") * step
     top = (high / step).to_integral_value("ROUND_CEILING") * step
     top = top if top > bottom else bottom + step
-    return Numeric(name, _tidy(bottom), _tidy(top), _tidy(step), _tidy(bottom))
+    return Numeric(name, _tidy(bottom), _tidy(top), _tidy(step))
 
 
 def _round_step(width: Decimal) -> Decimal:

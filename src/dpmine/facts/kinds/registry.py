@@ -5,10 +5,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dpmine.base.errors import SchemaError
-from dpmine.facts.encoding import Codes, Lists
+from dpmine.facts.encoding import Codes, Lists, codes_of_values
 from dpmine.facts.kinds.columns import ColumnInHand, ColumnKind, SingleColumns
 from dpmine.facts.kinds.items_columns import ItemColumns
-from dpmine.facts.kinds.kind import Attribute, Listed, Single
+from dpmine.facts.kinds.kind import Attribute, Listed, Ordered, Single
 from dpmine.facts.kinds.nominal_columns import NominalColumns
 from dpmine.facts.kinds.numeric_columns import NumericColumns
 from dpmine.facts.sources import Source
@@ -45,9 +45,14 @@ def propose_attribute(column: ColumnInHand) -> Attribute | None:
 
 
 def encode_single(source: Source, attribute: Single) -> Codes:
-    """The code of each row's value, by the public rules of the schema: the same for private rows and for public ones."""
-    codes: Codes = kind_of(attribute).encode(source, attribute)
-    return codes
+    """The number of each row's value, by the public rules of the schema: the same for private rows and for public ones."""
+    values: Codes = kind_of(attribute).encode(source, attribute)
+    return values
+
+
+def codes_of(attribute: Single, values: Codes) -> Codes:
+    """The code of each value: what histograms, splits and models see."""
+    return codes_of_values(values, attribute.starts, attribute.values) if isinstance(attribute, Ordered) else values
 
 
 def encode_listed(source: Source, attribute: Listed) -> Lists:
@@ -56,10 +61,10 @@ def encode_listed(source: Source, attribute: Listed) -> Lists:
 
 
 def values_of(attribute: Single) -> NDArray[Any]:
-    """What each code of an attribute stands for: a category, or a grid point as a whole number where all are."""
+    """What each code of an attribute stands for: a category, or where its values begin, as whole numbers where all are."""
     kind = kind_of(attribute)
     assert isinstance(kind, SingleColumns)
-    return kind.values(attribute)
+    return kind.shown(attribute)
 
 
 # Drafts ask the latest first: any column can be read as categories.

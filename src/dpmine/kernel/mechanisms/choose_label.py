@@ -23,9 +23,9 @@ class MostFrequent(Mechanism[ResolvedChooseLabel, ChoiceLoss], answers=ResolvedC
     """
 
     def laws(self, question: ResolvedChooseLabel, domain: Domain, epsilon: Epsilon) -> tuple[ChoiceLoss]:
-        return (loss_of(SCORE, question.calibration, question.key.size, epsilon),)
+        return (loss_of(SCORE, question.calibration, question.labels, epsilon),)
 
     def release(self, asked: Asked[ResolvedChooseLabel, ChoiceLoss]) -> list[Numbers | None]:
         question = asked.question
         (exact_counts,) = asked.engine.counts(asked.cells, [(question.key,)])
-        return choices(asked, question.mechanism, SCORE.unit, lambda cell: alike(exact_counts[cell]))
+        return choices(asked, question.mechanism, SCORE.unit, lambda cell: alike(exact_counts[cell, : question.labels]))

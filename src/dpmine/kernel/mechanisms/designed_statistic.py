@@ -1,16 +1,17 @@
 """One statistic of a view, through noise that was designed for it: a table of whole numbers, or noise on a lattice."""
 
-import itertools
 import math
-from collections.abc import Sequence
 from fractions import Fraction
+
+import numpy as np
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
 from dpmine.codes.designed_statistic import ResolvedDesignedStatistic, sensitivity_of
-from dpmine.codes.domain import Domain, Grid
+from dpmine.codes.domain import Domain, Values
 from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers
 from dpmine.kernel.samplers.finite_rows import drawn_output
+from dpmine.kernel.samplers.laplace import Integers
 from dpmine.noise.finite_tables import FiniteTable, LatticeNoise
 from dpmine.noise.laws import BoxStaircase, DiscreteLaplace, FiniteLaw, laplace, staircase
 
@@ -30,7 +31,7 @@ class DesignedNoise(Mechanism[ResolvedDesignedStatistic, DesignedLaw], answers=R
 
     def laws(self, question: ResolvedDesignedStatistic, domain: Domain, epsilon: Epsilon) -> tuple[DesignedLaw, ...]:
         """Refuse noise that does not keep epsilon, exactly, for the sensitivity that follows from the schema."""
-        moves = sensitivity_of(question.statistic, _grid(question, domain))
+        moves = sensitivity_of(question.statistic, _numbers(question, domain))
         noise = question.noise
         if isinstance(noise, FiniteTable):
             if not noise.keeps(epsilon, moves):
@@ -42,11 +43,8 @@ class DesignedNoise(Mechanism[ResolvedDesignedStatistic, DesignedLaw], answers=R
         return (laplace(steps, epsilon),)
 
     def release(self, asked: Asked[ResolvedDesignedStatistic, DesignedLaw]) -> list[Numbers | None]:
-        question, grid = asked.question, _grid(asked.question, asked.domain)
-        (exact_counts,) = asked.engine.counts(asked.cells, [() if question.key is None else (question.key,)])
-        numbers = exact_counts.reshape(-1).tolist()  # Python's integers: sums and quotients stay exact
-        low, step = (Fraction(0), Fraction(1)) if grid is None else (grid.low, grid.step)
-        exact_value = exact_statistic(question.statistic, numbers, low, step)
+        question = asked.question
+        exact_value = _exact_value(question, asked)
         (law,) = asked.laws[asked.units[0]]
         if isinstance(law, FiniteLaw):
             return [(drawn_output(asked.entropy, law.table, exact_value),)]
@@ -55,27 +53,37 @@ class DesignedNoise(Mechanism[ResolvedDesignedStatistic, DesignedLaw], answers=R
         return [asked.noisy([exact_steps], [law])]
 
 
-def _grid(question: ResolvedDesignedStatistic, domain: Domain) -> Grid | None:
-    return None if question.key is None else domain.grid(question.key.attribute)
+def _numbers(question: ResolvedDesignedStatistic, domain: Domain) -> Values | None:
+    return None if question.amount is None else domain.numbers(question.amount.attribute)
 
 
-def exact_statistic(statistic: str, exact_counts: Sequence[int], low: Fraction, step: Fraction) -> Fraction:
-    """The exact value, from how many rows have each grid point: low, low + step, and so on."""
-    rows = sum(exact_counts)
-    if statistic == "count":
-        return Fraction(rows)
-    weighted = sum(code * count for code, count in enumerate(exact_counts))
-    if statistic == "sum":
-        return rows * low + weighted * step
-    last = len(exact_counts) - 1
-    if statistic == "mean":
-        return low + step * (Fraction(weighted, rows) if rows else Fraction(last, 2))
+def _exact_value(
+    question: ResolvedDesignedStatistic, asked: Asked[ResolvedDesignedStatistic, DesignedLaw]
+) -> Fraction:
+    """The exact statistic, in Python's integers and fractions."""
+    amount, numbers = question.amount, _numbers(question, asked.domain)
+    if amount is None or numbers is None:
+        (exact_counts,) = asked.engine.counts(asked.cells, [()])
+        return Fraction(int(exact_counts.sum()))
+    if question.statistic in ("sum", "mean"):
+        rows, steps = asked.engine.sums(asked.cells, (amount,), ((0,), (1,)))[0].tolist()
+        if question.statistic == "sum":
+            return rows * numbers.low + steps * numbers.step
+        return numbers.low + numbers.step * (Fraction(steps, rows) if rows else Fraction(numbers.steps, 2))
+    values, exact_counts = asked.engine.occupied(asked.cells, (amount,))
+    known = values <= numbers.steps
+    return numbers.low + numbers.step * exact_place(question.statistic, values[known], exact_counts[known], numbers.steps)
+
+
+def exact_place(statistic: str, values: Integers, exact_counts: Integers, last: int) -> int:
+    """The largest of the values that rows have, or the one in the middle; where there are none, the lowest or the middle."""
     if statistic == "max":
-        return low + step * max((code for code, count in enumerate(exact_counts) if count), default=0)
-    if not rows:
-        return low + step * (last // 2)
-    middle = (rows + 1) // 2  # of an even number of rows the lower one of the two in the middle
-    return low + step * next(code for code, below in enumerate(itertools.accumulate(exact_counts)) if below >= middle)
+        return int(values[-1]) if len(values) else 0
+    below = np.cumsum(exact_counts)
+    if not len(values):
+        return last // 2
+    middle = (int(below[-1]) + 1) // 2  # of an even number of rows the lower one of the two in the middle
+    return int(values[np.searchsorted(below, middle)])
 
 
 def lattice_point(number: Fraction, step: Fraction) -> int:

@@ -1,44 +1,60 @@
-"""Sums of powers of one attribute's values, each with discrete Laplace noise."""
+"""Sums of products of one or two attributes, each with discrete Laplace noise, which one row moves by one number together."""
 
-import numpy as np
-
-from dpmine.base.epsilon import Epsilon, shares
+from dpmine.base.epsilon import Epsilon
+from dpmine.codes.amounts import product
 from dpmine.codes.domain import Domain
 from dpmine.codes.moments import ResolvedMoments
-from dpmine.codes.value_grids import ValueGrid
 from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers
 from dpmine.noise.laws import DiscreteLaplace, laplace
 
 
 class NoisySums(Mechanism[ResolvedMoments, DiscreteLaplace], answers=ResolvedMoments):
-    """The sum of each power, paid by its own share of epsilon.
+    """With x in 0 .. S of each row: sums of x and S - x; of x^2, 2x(S - x) and (S - x)^2; or of xy, x(T - y), (S - x)y and
+    (S - x)(T - y).
 
-    Claim        epsilon-DP for adding or removing one row.
-    Sensitivity  of the sum of v^k: M^k, with M the largest absolute value on the grid (from its middle where centred).
-    Price        even shares of epsilon, in whole units, which add up to it.
-    Proof        docs/proofs.md#sums-means-and-variances.
-    Assumes      values clamped to the public grid, as every engine's codes are.
+    Claim        epsilon-DP for adding or removing one row, for all sums of a cell together.
+    Sensitivity  L1: S, S^2 or S T. None of a row's parts is negative, and together they are exactly that.
+    Price        epsilon, for all sums at once: no shares.
+    Proof        docs/proofs.md#means-variances-and-covariances.
+    Assumes      amounts between 0 and their steps, and rows with a gap in any of them left out, as every engine has them.
     Not covered  values outside the bounds, which count as the bounds.
     Reference    Dwork, McSherry, Nissim, Smith 2006.
     """
 
     def laws(self, question: ResolvedMoments, domain: Domain, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
-        paid = shares(epsilon.units, len(question.powers))
-        largest = _grid(question, domain).largest
-        return tuple(laplace(largest**power, Epsilon(share)) for power, share in zip(question.powers, paid, strict=True))
+        return (laplace(product(question.amounts), epsilon),) * question.numbers
 
     def release(self, asked: Asked[ResolvedMoments, DiscreteLaplace]) -> list[Numbers | None]:
-        """Exact sums of powers from the counts of every grid point, then noise."""
-        question, grid = asked.question, _grid(asked.question, asked.domain)
-        (exact_counts,) = asked.engine.counts(asked.cells, [(question.key,)])
-        values = grid.first + grid.step * np.arange(question.key.size, dtype=np.int64)
-        powers = [values**power for power in question.powers]  # below 2^30, sums over fewer than 2^31 rows below 2^61
+        question = asked.question
+        amounts = tuple(dict.fromkeys(question.amounts))
+        powers, parts = _PARTS[question.numbers]
+        exact_sums = asked.engine.sums(asked.cells, amounts, powers).tolist()
+        steps = [amount.steps for amount in question.amounts]
 
         def noisy(cell: int, units: int) -> Numbers:
-            return asked.noisy([int(np.sum(exact_counts[cell] * power)) for power in powers], asked.laws[units])
+            return asked.noisy(parts(steps, exact_sums[cell]), asked.laws[units])
 
         return asked.each(noisy)
 
 
-def _grid(question: ResolvedMoments, domain: Domain) -> ValueGrid:
-    return ValueGrid.of(domain.grid(question.key.attribute), centred=question.centred)
+def _of_one(steps: list[int], exact_sums: list[int]) -> list[int]:
+    (s,), (rows, x) = steps, exact_sums
+    return [x, s * rows - x]
+
+
+def _of_square(steps: list[int], exact_sums: list[int]) -> list[int]:
+    (s, _), (rows, x, xx) = steps, exact_sums
+    return [xx, 2 * (s * x - xx), s * s * rows - 2 * s * x + xx]
+
+
+def _of_two(steps: list[int], exact_sums: list[int]) -> list[int]:
+    (s, t), (rows, x, y, xy) = steps, exact_sums
+    return [xy, t * x - xy, s * y - xy, s * t * rows - t * x - s * y + xy]
+
+
+_PARTS = {
+    2: (((0,), (1,)), _of_one),
+    3: (((0,), (1,), (2,)), _of_square),
+    4: (((0, 0), (1, 0), (0, 1), (1, 1)), _of_two),
+}
+"""By the number of sums: which powers an engine is asked for, and how the parts follow from their sums, in Python's integers."""

@@ -21,12 +21,12 @@ class ClippedOffsets(Mechanism[ResolvedOffsetSums, DiscreteLaplace], answers=Res
 
     def laws(self, question: ResolvedOffsetSums, domain: Domain, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
         """One for each number: the coordinates of cluster after cluster."""
-        dimensions = len(question.nearest.attributes)
+        dimensions = len(question.nearest.places)
         return tuple(law for radius in question.radii for law in (laplace(radius, epsilon),) * dimensions)
 
     def release(self, asked: Asked[ResolvedOffsetSums, DiscreteLaplace]) -> list[Numbers | None]:
         question = asked.question
         exact_sums = asked.engine.clipped_sums(asked.cells, question.nearest, question.origins, question.radii)
-        laws = asked.laws[asked.units[0]][:: len(question.nearest.attributes)]  # one a cluster
+        laws = asked.laws[asked.units[0]][:: len(question.nearest.places)]  # one a cluster
         noisy = [add_noise(sums, asked.noise, law.fraction) for sums, law in zip(exact_sums, laws, strict=True)]
         return [tuple(int(number) for sums in noisy for number in sums)]

@@ -1,35 +1,78 @@
-"""A grid point at or near a quantile, by the exponential mechanism."""
+"""A point at or near a quantile, by the exponential mechanism over stretches of points of equal rank."""
 
+from collections.abc import Iterator
 from fractions import Fraction
+
+import numpy as np
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.codes.domain import Domain
 from dpmine.codes.quantile import ResolvedQuantile
-from dpmine.kernel.mechanisms.choosing import alike, choices
+from dpmine.codes.rows import Rounded
+from dpmine.kernel.mechanisms.counted import counted_share
 from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers
+from dpmine.kernel.samplers.laplace import Integers
 from dpmine.kernel.scores import RankScore
-from dpmine.noise.laws import ChoiceLoss
+from dpmine.noise.laws import ChoiceLoss, DiscreteLaplace, Law, laplace
 
 
-class NearestRank(Mechanism[ResolvedQuantile, ChoiceLoss], answers=ResolvedQuantile):
-    """The code of the chosen grid point.
+class NearestRank(Mechanism[ResolvedQuantile, Law], answers=ResolvedQuantile):
+    """The number of the chosen point, and where gaps are possible how many rows have a value.
 
     Claim        epsilon-DP for adding or removing one row.
-    Sensitivity  the range of `RankScore`: 2 max(p, q - p) for the quantile of order p / q, in rows times q.
+    Sensitivity  the range of `RankScore`: 2 max(p, q - p) for the quantile of order p / q, in rows times q; 1 for the number.
+    Price        where gaps are possible a twentieth of epsilon counts the rows, and the rest is for the choice.
     Proof        docs/proofs.md#quantile.
-    Assumes      a public grid.
-    Not covered  how far two grid points lie apart: the answer is one of them.
+    Assumes      public points. Those between two occupied ones share a rank: they are chosen together, by how many they are.
+    Not covered  how far two points lie apart: the answer is one of them. Time and memory, which follow the occupied points.
     Reference    Smith 2011; McSherry, Talwar 2007.
     """
 
-    def laws(self, question: ResolvedQuantile, domain: Domain, epsilon: Epsilon) -> tuple[ChoiceLoss]:
+    def laws(self, question: ResolvedQuantile, domain: Domain, epsilon: Epsilon) -> tuple[Law, ...]:
         in_rows = Fraction(_score(question).range, question.denominator)
-        return (ChoiceLoss(question.key.size, str(in_rows), epsilon),)
+        chosen, *counted = counted_share(question.amount, domain, epsilon)
+        loss = ChoiceLoss(question.amount.steps + 1, str(in_rows), chosen)
+        return (loss, *(laplace(1, share) for share in counted))
 
-    def release(self, asked: Asked[ResolvedQuantile, ChoiceLoss]) -> list[Numbers | None]:
+    def release(self, asked: Asked[ResolvedQuantile, Law]) -> list[Numbers | None]:
         question, score = asked.question, _score(asked.question)
-        (exact_counts,) = asked.engine.counts(asked.cells, [(question.key,)])
-        return choices(asked, "exponential", question.denominator, lambda cell: alike(score.of(exact_counts[cell])))
+        cells = list(_points_of_cells(question.amount, len(asked.units), *asked.engine.occupied(asked.cells, (question.amount,))))
+
+        def chosen(cell: int, units: int) -> Numbers:
+            (points, exact_counts), (loss, *counted) = cells[cell], asked.laws[units]
+            assert isinstance(loss, ChoiceLoss)
+            firsts, lengths, counts = stretches_of_points(points, exact_counts, question.amount.steps + 1)
+            rate = loss.epsilon.fraction / (Fraction(loss.range) * question.denominator)
+            place = asked.choose("exponential", score.of(counts)[lengths > 0], lengths[lengths > 0], rate)
+            first, length = int(firsts[lengths > 0][place]), int(lengths[lengths > 0][place])
+            laws = [law for law in counted if isinstance(law, DiscreteLaplace)]
+            rows = [int(exact_counts.sum())] * len(laws)
+            return (first + asked.entropy.below(length), *(asked.noisy(rows, laws) if laws else ()))
+
+        return asked.each(chosen)
+
+
+def _points_of_cells(
+    amount: Rounded, cells: int, numbers: Integers, exact_counts: Integers
+) -> Iterator[tuple[Integers, Integers]]:
+    """The occupied points of each cell, rising, and their rows; gaps are left out."""
+    ends = np.searchsorted(numbers, np.arange(cells + 1) * amount.size)
+    for cell, (first, after) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+        points = numbers[first:after] - cell * amount.size
+        known = points <= amount.steps
+        yield points[known], exact_counts[first:after][known]
+
+
+def stretches_of_points(points: Integers, exact_counts: Integers, size: int) -> tuple[Integers, Integers, Integers]:
+    """All points below `size` in stretches, by turns between occupied points (perhaps empty) and an occupied point.
+
+    Of each its first point, how many points it has, and how many rows they hold.
+    """
+    firsts = np.zeros(2 * len(points) + 1, dtype=np.int64)
+    firsts[1::2], firsts[2::2] = points, points + 1
+    counts = np.zeros_like(firsts)
+    counts[1::2] = exact_counts
+    return firsts, np.diff(np.append(firsts, size)), counts
 
 
 def _score(question: ResolvedQuantile) -> RankScore:

@@ -1,4 +1,4 @@
-"""The code of each attribute as SQL over the columns of files, by public rules: the memory engine's integers."""
+"""The value and code of each attribute as SQL over the columns of files, by public rules: the memory engine's integers."""
 
 from dataclasses import dataclass
 from functools import singledispatch
@@ -6,11 +6,11 @@ from functools import singledispatch
 from sqlglot import exp
 
 from dpmine.base.errors import DataError
-from dpmine.engines.sql.columns import PERSON, code_names, list_names
-from dpmine.engines.sql.duckdb.dialect import DUCKDB, element, transformed
-from dpmine.engines.sql.expressions import call, is_not_null
+from dpmine.engines.sql.columns import PERSON, code_names, list_names, value_names
+from dpmine.engines.sql.duckdb.dialect import DUCKDB, transformed
+from dpmine.engines.sql.expressions import band_of_runs, call, is_not_null
 from dpmine.facts.kinds.items import ItemList
-from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.kind import Attribute, Ordered
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
@@ -25,15 +25,38 @@ WHITE_SPACE = "".join(chr(code) for code in range(0x3001) if chr(code).isspace()
 
 
 def coded_rows(source: FileSource, schema: Schema) -> exp.Select:
-    """The query for the codes of all rows, and for the person where rows have one."""
-    codes = {
-        attribute.name: _code_of(attribute, _Column(source, attribute.name, f"category_{place}"))
+    """The query for the values and codes of all rows, and for the person where rows have one."""
+    found = {
+        attribute.name: _value_of(attribute, _Column(source, attribute.name, f"category_{place}"))
         for place, attribute in enumerate(schema.attributes)
     }
-    columns = {column: codes[name] for name, column in (code_names(schema) | list_names(schema)).items()}
+    columns = {column: found[name] for name, column in (value_names(schema) | list_names(schema)).items()}
     if schema.unit.column is not None:
         columns[PERSON] = _person(source, schema.unit.column)
-    return exp.select(*(exp.alias_(code, name) for name, code in columns.items())).from_(ROWS_OF_FILES)
+    valued = exp.select(*(exp.alias_(code, name) for name, code in columns.items())).from_(ROWS_OF_FILES)
+    values = value_names(schema)
+    codes = {
+        column: _code_of(schema.ordered(name, "it has no values"), values[name])
+        for name, column in code_names(schema).items()
+        if column != values[name]
+    }
+    if not codes:
+        return valued
+    names = [exp.column(name) for name in columns]
+    return exp.select(*names, *(exp.alias_(code, name) for name, code in codes.items())).from_(valued.subquery("valued"))
+
+
+def _code_of(attribute: Ordered, column: str) -> exp.Expression:
+    """The code that a value lies in: by dividing where codes begin at even steps, else by halving among where they begin."""
+    starts, value = attribute.starts, exp.column(column)
+    width = starts[1] if len(starts) > 1 else attribute.values
+    even = all(first == place * width for place, first in enumerate(starts))
+    if not even:
+        runs = [(first, code) for code, first in enumerate((*starts, attribute.values))]
+        return _cast(band_of_runs(value, runs), CODE)
+    code: exp.Expression = exp.IntDiv(this=value, expression=_number(width))
+    gap = exp.EQ(this=value.copy(), expression=_number(attribute.values))
+    return _cast(exp.Case().when(gap, _number(attribute.cells)).else_(code), CODE)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,38 +112,41 @@ class _Column:
 
 
 @singledispatch
-def _code_of(attribute: Attribute, column: _Column) -> exp.Expression:
-    """The code of an attribute, or the list of codes, in each row."""
+def _value_of(attribute: Attribute, column: _Column) -> exp.Expression:
+    """The number of an attribute's value, or the list of codes, in each row."""
     raise DataError(f"The DuckDB engine knows no {attribute.kind} attributes. Use engine='memory'.")
 
 
-@_code_of.register
+@_value_of.register
 def _category(attribute: Nominal, column: _Column) -> exp.Expression:
     if column.kind in ("FLOAT", "DOUBLE"):
         code = _float_code(attribute, column.number())
     else:
         code = column.place_in(attribute.categories, column.text())
-    return _cast(exp.Coalesce(this=code, expressions=[_number(attribute.other_code)]), CODE)
-
-
-@_code_of.register
-def _grid_point(attribute: Numeric, column: _Column) -> exp.Expression:
-    """The largest grid point <= number, clamped: by whole numbers where the grid is whole, else corrected by comparing."""
-    number, low, step = column.number(), attribute.low, attribute.step
-    clamped = exp.Greatest(
-        this=exp.Least(this=number, expressions=[_double(attribute.edges[-1])]), expressions=[_double(attribute.edges[0])]
-    )
-    if low == low.to_integral_value() and step == step.to_integral_value():
-        whole = _cast(exp.Floor(this=clamped), "BIGINT")
-        above = exp.paren(exp.Sub(this=whole, expression=exp.paren(_number(int(low)))))
-        code: exp.Expression = exp.IntDiv(this=above, expression=_number(int(step)))
+    if attribute.unlisted_code != attribute.empty_code:
+        empty = exp.Is(this=column.sql, expression=exp.null())
+        if column.kind in ("FLOAT", "DOUBLE"):
+            empty = exp.or_(empty, call("isnan", column.sql))
+        rest: exp.Expression = exp.Case().when(empty, _number(attribute.empty_code)).else_(_number(attribute.unlisted_code))
     else:
-        code = _corrected(attribute, clamped)
+        rest = _number(attribute.empty_code)
+    return _cast(exp.Coalesce(this=code, expressions=[rest]), CODE)
+
+
+@_value_of.register
+def _nearest_value(attribute: Numeric, column: _Column) -> exp.Expression:
+    """As `numeric_columns.encode_numbers`, step by step in doubles."""
+    number = column.number()
+    low, high = float(attribute.low), float(attribute.value_point(attribute.values - 1))
+    clamped = exp.Greatest(this=exp.Least(this=number, expressions=[_double(high)]), expressions=[_double(low)])
+    above = exp.paren(exp.Sub(this=clamped, expression=_double(low)))
+    steps = exp.paren(exp.Div(this=above, expression=_double(float(attribute.finest))))
+    nearest = _cast(exp.Floor(this=exp.Add(this=steps, expression=_double(0.5))), CODE)
     missing = exp.or_(exp.Is(this=number.copy(), expression=exp.null()), call("isnan", number.copy()))
-    return _cast(exp.Case().when(missing, _number(attribute.other_code)).else_(code), CODE)
+    return _cast(exp.Case().when(missing, _number(attribute.missing_value)).else_(nearest), CODE)
 
 
-@_code_of.register
+@_value_of.register
 def _items(attribute: ItemList, column: _Column) -> exp.Expression:
     """The codes of the first `at_most` known items."""
     texts = column.texts(attribute.separator)
@@ -167,22 +193,6 @@ def _float_code(attribute: Nominal, number: exp.Expression) -> exp.Expression:
         if text_of_value(value) == category:
             case = case.when(_double(value), _number(code))
     return case if case.args.get("ifs") else exp.null()
-
-
-def _corrected(attribute: Numeric, clamped: exp.Expression) -> exp.Expression:
-    """Division of doubles is off by at most one place; the grid's own edges decide."""
-    size = attribute.size
-    above = exp.paren(exp.Sub(this=clamped, expression=_double(attribute.edges[0])))
-    guess = _cast(exp.Floor(this=exp.Div(this=above, expression=_double(float(attribute.step)))), "BIGINT")
-    inside = exp.Greatest(this=exp.Least(this=guess, expressions=[_number(size - 1)]), expressions=[_number(0)])
-    edges = exp.paren(exp.Array(expressions=[_double(edge) for edge in [*attribute.edges, float("inf")]]))
-
-    def edge(shift: int) -> exp.Expression:
-        return element(edges.copy(), exp.paren(exp.Add(this=exp.paren(inside.copy()), expression=_number(shift))))
-
-    too_high = exp.Case().when(exp.LT(this=clamped.copy(), expression=edge(0)), _number(1)).else_(_number(0))
-    too_low = exp.Case().when(exp.GTE(this=clamped.copy(), expression=edge(1)), _number(1)).else_(_number(0))
-    return exp.Add(this=exp.Sub(this=inside, expression=exp.paren(too_high)), expression=exp.paren(too_low))
 
 
 def _cast(item: exp.Expression, to: str) -> exp.Expression:
