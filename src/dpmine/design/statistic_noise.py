@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
 from dpmine.codes.designed_statistic import sensitivity_of
-from dpmine.codes.domain import MOST_ROWS, Grid
+from dpmine.codes.domain import MOST_ROWS, Values
 from dpmine.codes.value_grids import ValueGrid
 from dpmine.design.candidates import LAPLACE, LOSES, PRIOR_ALONE, REMAP, beside_the_prior, pick
 from dpmine.design.finite_mechanisms import FiniteMechanism
@@ -63,21 +63,21 @@ class Design:
 # -- one statistic -----------------------------------------------------------------------------------------------------
 
 
-def grid_of(statistic: str, name: str | None, schema: Facts) -> Grid | None:
+def numbers_of(statistic: str, name: str | None, schema: Facts) -> Values | None:
     """The values that a statistic is about; a count is about none."""
-    return None if name is None else schema.numeric(name, f"it has no {statistic}").grid
+    return None if name is None else schema.numeric(name, f"it has no {statistic}").numbers
 
 
 def design(schema: Schema, statistic: str, column: str | None, *, epsilon: Epsilon, mechanism: Named) -> Design:
     """The noise for a statistic: schema, epsilon and what the user states decide, and nothing else."""
-    grid = grid_of(statistic, column, schema)
+    grid = numbers_of(statistic, column, schema)
     if isinstance(mechanism, FiniteMechanism):
         return _users_own(statistic, grid, mechanism)
     return _designed(statistic, grid, epsilon, _stated(mechanism))
 
 
 @lru_cache(maxsize=64)  # comparing candidates takes longer than an answer, and the same is asked of many views
-def _designed(statistic: str, grid: Grid | None, epsilon: Epsilon, stated: Prior) -> Design:
+def _designed(statistic: str, grid: Values | None, epsilon: Epsilon, stated: Prior) -> Design:
     if statistic in BOUNDED:
         return _on_a_grid(statistic, grid, epsilon, stated)
     if stated.low is None and stated.high is None:
@@ -95,7 +95,7 @@ def _designed(statistic: str, grid: Grid | None, epsilon: Epsilon, stated: Prior
     return fine if fine.expected_loss <= coarse.expected_loss else coarse
 
 
-def _users_own(statistic: str, grid: Grid | None, mechanism: FiniteMechanism) -> Design:
+def _users_own(statistic: str, grid: Values | None, mechanism: FiniteMechanism) -> Design:
     """A table that the user brings; the door refuses it unless it keeps epsilon."""
     flat = prior("flat")
     chances = flat.probabilities(mechanism.inputs)
@@ -112,7 +112,7 @@ def _users_own(statistic: str, grid: Grid | None, mechanism: FiniteMechanism) ->
     )
 
 
-def as_asked(statistic: str, grid: Grid | None, noise: FiniteTable | LatticeNoise, epsilon: Epsilon) -> Design:
+def as_asked(statistic: str, grid: Values | None, noise: FiniteTable | LatticeNoise, epsilon: Epsilon) -> Design:
     """The noise of a question that stands there already, under a flat prior."""
     if isinstance(noise, FiniteTable):
         return _users_own(statistic, grid, FiniteMechanism.of(noise))
@@ -126,7 +126,7 @@ def as_asked(statistic: str, grid: Grid | None, noise: FiniteTable | LatticeNois
     return Design(noise, noise.kind, "It was asked as it is.", flat, steps, loss * float(step), None, coarse=coarse)
 
 
-def _on_a_grid(statistic: str, grid: Grid | None, epsilon: Epsilon, stated: Prior) -> Design:
+def _on_a_grid(statistic: str, grid: Values | None, epsilon: Epsilon, stated: Prior) -> Design:
     """A mechanism on a finite grid of answers."""
     low, high, step = _grid(statistic, grid, stated)
     setting = Setting(low, high, step, sensitivity_of(statistic, grid), epsilon)
@@ -172,19 +172,19 @@ def _stated(mechanism: str | Prior) -> Prior:
     return prior("flat", by=mechanism)
 
 
-def _own_step(grid: Grid | None) -> Fraction:
+def _own_step(grid: Values | None) -> Fraction:
     """The unit that counts and sums come in."""
     return Fraction(1) if grid is None else ValueGrid.of(grid, centred=False).unit
 
 
-def _misses_values(statistic: str, grid: Grid | None, low: Fraction, step: Fraction) -> bool:
+def _misses_values(statistic: str, grid: Values | None, low: Fraction, step: Fraction) -> bool:
     """Whether the statistic has values between the points of this grid."""
     if grid is None or statistic not in BOUNDED:
         return bool(low % step or _own_step(grid) % step)
     return bool((grid.low - low) % step or grid.step % step)
 
 
-def _grid(statistic: str, grid: Grid | None, stated: Prior) -> tuple[Fraction, Fraction, Fraction]:
+def _grid(statistic: str, grid: Values | None, stated: Prior) -> tuple[Fraction, Fraction, Fraction]:
     """The grid of answers: what the prior says of it, else the attribute's own, made coarser or (for means) finer."""
     if statistic in BOUNDED:
         assert grid is not None
@@ -220,7 +220,7 @@ def _grid(statistic: str, grid: Grid | None, stated: Prior) -> tuple[Fraction, F
     return low, low + step * math.ceil((high - low) / step), step  # the last point may lie beyond: none is left out
 
 
-def _when_the_default_is_better(statistic: str, grid: Grid | None, epsilon: Epsilon, loss: float, stated: Prior) -> str:
+def _when_the_default_is_better(statistic: str, grid: Values | None, epsilon: Epsilon, loss: float, stated: Prior) -> str:
     """From how many rows on the answer without `design` is about as good: its noise shrinks with the rows."""
     if statistic not in ("mean", "median") or grid is None or stated.loss == "miss":
         return ""
@@ -245,7 +245,7 @@ def _rounded(number: float) -> str:
 
 def _unbounded(
     statistic: str,
-    grid: Grid | None,
+    grid: Values | None,
     epsilon: Epsilon,
     stated: Prior,
     *,

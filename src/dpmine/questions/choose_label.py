@@ -31,7 +31,8 @@ class ChooseLabel(Choice):
         key = resolver.key(self.key)
         if self.mechanism == "permute-and-flip" and key.size > MOST_COPIES:
             raise RequestError(f"Permute-and-flip takes at most {MOST_COPIES} candidates. Use the exponential mechanism.")
-        return ResolvedChooseLabel(key, self.mechanism, self.calibration)
+        hidden = self.key.hidden(resolver.schema)
+        return ResolvedChooseLabel(key, key.size if hidden is None else hidden, self.mechanism, self.calibration)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dpmine.codes.answers import Quote
 from dpmine.codes.designed_statistic import STATISTICS, ResolvedDesignedStatistic, largest_value, sensitivity_of
 from dpmine.codes.value_grids import largest_fits
 from dpmine.design.finite_mechanisms import FiniteMechanism
-from dpmine.design.statistic_noise import Design, as_asked, grid_of
+from dpmine.design.statistic_noise import Design, as_asked, numbers_of
 from dpmine.facts.schema import Schema
 from dpmine.language.queries import Question, of_one_cell
 from dpmine.language.resolver import Resolver
@@ -56,16 +56,16 @@ class DesignedStatistic(Question):
 
     def resolve(self, resolver: Resolver, cells: int) -> ResolvedDesignedStatistic:
         of_one_cell(cells)
-        grid = grid_of(self.statistic, self.attribute, resolver.schema)
+        grid = numbers_of(self.statistic, self.attribute, resolver.schema)
         if isinstance(self.noise, LatticeNoise) and not largest_fits(largest_value(grid) / Fraction(self.noise.step)):
             raise RequestError(f"A step of {self.noise.step} is too fine for exact values. Use a larger step.")
-        key = None if self.attribute is None else resolver.attribute(self.attribute)
-        return ResolvedDesignedStatistic(self.statistic, key, self.noise)
+        amount = None if self.attribute is None else resolver.amount(self.attribute, f"it has no {self.statistic}")
+        return ResolvedDesignedStatistic(self.statistic, amount, self.noise)
 
     def check_prices(self, resolver: Resolver, units: tuple[int, ...]) -> None:
         """The kernel refuses what does not keep epsilon; here it is said what would."""
         if isinstance(self.noise, FiniteTable):
-            moves = sensitivity_of(self.statistic, grid_of(self.statistic, self.attribute, resolver.schema))
+            moves = sensitivity_of(self.statistic, numbers_of(self.statistic, self.attribute, resolver.schema))
             epsilon = Epsilon(units[0])
             if not self.noise.keeps(epsilon, moves):
                 needs = FiniteMechanism.of(self.noise).epsilon(moves)
@@ -239,6 +239,6 @@ class DesignedStatisticReading(Reading[DesignedStatistic]):
 
     def read(self, question: DesignedStatistic, reply: CellReply, schema: Schema) -> DesignedAnswer:
         """As if nothing was known beforehand; whoever designed the noise reads it by `DesignedAnswer.of`."""
-        grid = grid_of(question.statistic, question.attribute, schema)
+        grid = numbers_of(question.statistic, question.attribute, schema)
         made = as_asked(question.statistic, grid, question.noise, reply.receipt.epsilon)
         return DesignedAnswer.of(made, question, reply)

@@ -147,6 +147,17 @@ def interval_of(value: int, law: DiscreteLaplace, confidence: float) -> Interval
     return Interval(0, max(high, 0), confidence, note)
 
 
+def without_hidden(
+    keys: tuple[Key, ...], labels: tuple[tuple[str, ...], ...], counts: NDArray[np.int64], schema: Schema
+) -> tuple[tuple[tuple[str, ...], ...], NDArray[np.int64]]:
+    """What is shown: the schema may drop gaps, whose label is the last one of a key."""
+    shown = [len(known) if key.hidden(schema) is None else len(known) - 1 for key, known in zip(keys, labels, strict=True)]
+    return (
+        tuple(known[:end] for known, end in zip(labels, shown, strict=True)),
+        counts[tuple(slice(end) for end in shown)],
+    )
+
+
 @reads(Histogram)
 class HistogramReading(Reading[Histogram]):
     def words(self, question: Histogram) -> str:
@@ -168,4 +179,5 @@ class HistogramReading(Reading[Histogram]):
             return NoisyCount(reply.numbers[0], law, reply.receipt)
         labels = tuple(key.labels(schema) for key in question.keys)
         counts = np.array(reply.numbers, dtype=np.int64).reshape(tuple(map(len, labels)))
+        labels, counts = without_hidden(question.keys, labels, counts, schema)
         return NoisyHistogram(tuple(key.title for key in question.keys), labels, counts, law, reply.receipt)

@@ -1,120 +1,153 @@
-"""Sums of powers of one attribute: what sums, means and variances are made of."""
+"""Sums of products of one or two attributes: what means, variances and covariances are made of."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpmine.base.errors import RequestError
 from dpmine.base.wire_values import value
 from dpmine.codes.answers import Quote
-from dpmine.codes.moments import POWERS, ResolvedMoments
-from dpmine.codes.value_grids import ValueGrid, largest_fits
+from dpmine.codes.moments import ResolvedMoments
+from dpmine.codes.rows import Rounded
+from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.language.queries import Question
 from dpmine.language.resolver import Resolver
+from dpmine.language.resolving_keys import rounded
 from dpmine.noise.laws import DiscreteLaplace
-from dpmine.noise.spread import deviation, half_width
-from dpmine.results.estimates import Estimate, clamped, clamping_note, mean_of_spans
+from dpmine.noise.ratios import covariance_interval, mean_interval, variance_interval
+from dpmine.noise.spread import deviation
+from dpmine.questions.total import NO_SUM
+from dpmine.results.estimates import Estimate, clamped, clamping_note
 from dpmine.results.reading import Reading, reads
 from dpmine.results.receipts import CellReply, Receipt
+
+MOST_STEPS = 2**15  # of an amount that is multiplied with another
+NAMES = {1: "mean", 2: "variance", 3: "covariance"}
 
 
 @value("moments")
 class Moments(Question):
-    """Sums of powers of a numeric attribute's values, each clamped to the public grid, with discrete Laplace noise.
+    """Noisy sums from which a mean (of one attribute), a variance (the same one twice) or a covariance (two) follow.
 
-    Values are whole multiples of the grid's unit. `powers` are the sums asked for: (1,) the sum, (0, 1) what a mean needs,
-    (0, 1, 2) what a variance needs. With `centred`, values are taken relative to the middle of the grid, which makes the
-    sums' sensitivities smaller.
+    With x how far a value lies above the lowest, as a part of the range: the sums of x and 1 - x, or those of all products of
+    two such parts. The parts of a row add up to 1, so all sums together move by 1 where a row is added: none needs a share
+    of epsilon, and the number of rows follows from them too. Rows with a gap do not count.
     """
 
-    attribute: str
-    powers: tuple[int, ...]
-    centred: bool
+    attributes: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if self.powers not in POWERS:
-            raise RequestError("Moments are asked as (1,), (0, 1) or (0, 1, 2).")
+        if not 1 <= len(self.attributes) <= 2:
+            raise RequestError("Moments are of one attribute, of the same twice, or of two.")
+
+    @property
+    def what(self) -> str:
+        return NAMES[len(self.attributes) + (len(set(self.attributes)) > 1)]
 
     def resolve(self, resolver: Resolver, cells: int) -> ResolvedMoments:
-        attribute = resolver.numeric(self.attribute, "its values have no sum")
-        if not largest_fits(ValueGrid.of(attribute.grid, centred=self.centred).largest ** max(self.powers)):
-            raise RequestError(f"The values of {self.attribute!r} are too large for exact sums. Use a coarser step.")
-        return ResolvedMoments(resolver.attribute(self.attribute), self.powers, self.centred)
+        return ResolvedMoments(self.amounts(resolver.schema))
+
+    def amounts(self, schema: Schema) -> tuple[Rounded, ...]:
+        attributes = [schema.numeric(name, NO_SUM) for name in self.attributes]
+        most = [attribute.values - 1 if len(attributes) == 1 else MOST_STEPS for attribute in attributes]
+        return tuple(rounded(attribute, steps) for attribute, steps in zip(attributes, most, strict=True))
 
 
 @dataclass(frozen=True)
 class NoisyMoments:
-    """Noisy sums of powers of one attribute: what sums, means and variances are computed from, for free."""
+    """Noisy sums of products of parts, in whole steps: what a mean, variance or covariance is computed from, for free."""
 
-    grid: ValueGrid
-    powers: tuple[int, ...]
+    attributes: tuple[Numeric, ...]
+    amounts: tuple[Rounded, ...]
     sums: tuple[int, ...]
-    laws: tuple[DiscreteLaplace, ...]
+    law: DiscreteLaplace
     receipt: Receipt
 
-    def _span(self, power: int, confidence: float) -> tuple[int, int, int]:
-        """A noisy sum and the ends of its interval; all intervals together hold with the stated confidence."""
-        if power not in self.powers:
-            raise RequestError(f"Moments asked with powers {self.powers} do not tell this: power {power} is not among them.")
-        place = self.powers.index(power)
-        half = half_width(self.laws[place], 1 - (1 - confidence) / len(self.powers))
-        return self.sums[place], self.sums[place] - half, self.sums[place] + half
+    @property
+    def rows(self) -> int:
+        """About how many rows have a value: all sums together, in whole rows."""
+        return round(Fraction(sum(self.sums), math.prod(amount.steps for amount in self.amounts)))
 
-    def total(self, confidence: float = 0.95) -> Estimate:
-        """The sum of the clamped values; around the middle of the grid it needs the number of rows too."""
-        unit, centre = float(self.grid.unit), float(self.grid.centre)
-        value, low, high = (number * unit for number in self._span(1, confidence))
-        if centre:
-            rows, *ends = (number * centre for number in self._span(0, confidence))
-            value, low, high = value + rows, low + min(ends), high + max(ends)
-        return Estimate("sum", value, low, high, confidence, self._note(""), self.receipt)
+    @property
+    def _ranges(self) -> tuple[float, ...]:
+        return tuple(float(attribute.numbers.high - attribute.numbers.low) for attribute in self.attributes)
 
     def mean(self, confidence: float = 0.95) -> Estimate:
-        """The mean of the clamped values; the middle of the grid where there are too few rows to tell."""
-        value, low, high, note = self._mean_in_units(confidence)
-        value, low, high = (float(self.grid.centre + Fraction(end) * self.grid.unit) for end in (value, low, high))
-        return Estimate("mean", value, low, high, confidence, self._note(note), self.receipt)
-
-    def _mean_in_units(self, confidence: float) -> tuple[float, float, float, str]:
-        return mean_of_spans(self.grid, self._span(0, confidence), self._span(1, confidence))
+        """The mean of the clamped values; the middle of the range where there are too few rows to tell."""
+        self._check("mean", 2)
+        above, below = self.sums
+        share = clamped(above / (above + below), 0, 1) if above + below > 0 else 0.5
+        low, high = mean_interval(above, below, self.law.fraction, confidence)
+        start, width = float(self.attributes[0].numbers.low), self._ranges[0]
+        return self._estimate("mean", (share, low, high), confidence, lambda part: start + part * width)
 
     def variance(self, confidence: float = 0.95) -> Estimate:
         """The variance (over n) of the clamped values."""
-        rows, few, many = self._span(0, confidence)
-        squares, low_squares, high_squares = self._span(2, confidence)
-        mean, low_mean, high_mean, note = self._mean_in_units(confidence)
-        most = ((self.grid.last - self.grid.first) / 2) ** 2
-        value = clamped(squares / max(rows, 1) - mean**2, 0, most)
-        if few < 1:
-            low, high = 0.0, most
-        else:
-            nearest = clamped(0, low_mean, high_mean)
-            low = clamped(min(low_squares / few, low_squares / many) - max(low_mean**2, high_mean**2), 0, most)
-            high = clamped(max(high_squares / few, high_squares / many) - nearest**2, 0, most)
-        unit = float(self.grid.unit) ** 2
-        return Estimate("variance", value * unit, low * unit, high * unit, confidence, self._note(note), self.receipt)
+        width = self._ranges[0] ** 2
+        return self._estimate("variance", self._spread(confidence), confidence, lambda part: part * width)
 
-    def _note(self, note: str) -> str:
-        return clamping_note(self.grid, note)
+    def std(self, confidence: float = 0.95) -> Estimate:
+        """The standard deviation (over n) of the clamped values."""
+        width = self._ranges[0]
+        return self._estimate("std", self._spread(confidence), confidence, lambda part: math.sqrt(part) * width)
 
+    def _spread(self, confidence: float) -> tuple[float, float, float]:
+        """The variance and the ends of its interval, as parts of the squared range.
 
-NAMES = {(1,): "sum", (0, 1): "mean", (0, 1, 2): "variance"}
+        Rounding to fewer steps moved each value by up to half of one, and so the standard deviation by no more.
+        """
+        self._check("variance", 3)
+        squares, mixed, rest = self.sums
+        low, high = variance_interval(squares, mixed, rest, self.law.fraction, confidence)
+        half = 1 / (2 * self.amounts[0].steps) if self.amounts[0].steps < self.attributes[0].values - 1 else 0.0
+        total = squares + mixed + rest
+        found = clamped(squares / total - ((squares + mixed / 2) / total) ** 2, 0, 0.25) if total > 0 else 0.0
+        return found, max(math.sqrt(low) - half, 0) ** 2, min(math.sqrt(high) + half, 0.5) ** 2
 
+    def covariance(self, confidence: float = 0.95) -> Estimate:
+        """The covariance (over n) of the clamped values, over rows that have both."""
+        self._check("covariance", 4)
+        both, first, second, neither = self.sums
+        total = sum(self.sums)
+        share = both / total - (both + first) * (both + second) / total**2 if total > 0 else 0.0
+        low, high = covariance_interval(both, first, second, neither, self.law.fraction, confidence)
+        pairs = zip(self.amounts, self.attributes, strict=True)
+        halves = [0 if amount.steps == each.values - 1 else 1 / (2 * amount.steps) for amount, each in pairs]
+        rounding = (halves[0] + halves[1]) / 2 + halves[0] * halves[1]  # deviations are at most 1/2
+        width = math.prod(self._ranges)
+        ends = clamped(share, -0.25, 0.25), max(low - rounding, -0.25), min(high + rounding, 0.25)
+        return self._estimate("covariance", ends, confidence, lambda part: part * width)
 
-POWER_NAMES = {0: "count", 1: "sum", 2: "sum of squares"}
+    def _check(self, what: str, sums: int) -> None:
+        if len(self.sums) != sums:
+            raise RequestError(f"These moments do not tell the {what}: ask for it.")
+
+    def _estimate(self, what: str, parts: tuple[float, float, float], confidence: float, told: Callable[[float], float]) -> Estimate:
+        value, low, high = map(told, parts)
+        rows = max(self.rows, 0)
+        note = "; ".join(clamping_note(attribute) for attribute in dict.fromkeys(self.attributes))
+        note += f"; of about {rows} rows" if rows else "; too few rows to tell"
+        return Estimate(what, value, low, high, confidence, note, self.receipt, self.rows)
 
 
 @reads(Moments)
 class MomentsReading(Reading[Moments]):
     def words(self, question: Moments) -> str:
-        return f"{NAMES[question.powers]} of {question.attribute}"
+        return f"{question.what} of {' and '.join(dict.fromkeys(question.attributes))}"
 
     def expected_error(self, question: Moments, quote: Quote, schema: Schema) -> str:
-        laws = [law for law in quote.laws[0] if isinstance(law, DiscreteLaplace)]
-        parts = [f"{POWER_NAMES[power]} {deviation(law):.3g}" for power, law in zip(question.powers, laws, strict=True)]
-        return f"Standard deviations of the noise, in units of the grid: {', '.join(parts)}."
+        law = quote.laws[0][0]
+        assert isinstance(law, DiscreteLaplace)
+        rows = deviation(law) / math.prod(amount.steps for amount in question.amounts(schema))
+        return (
+            f"The {question.what} is told by sums that are off by as much as {rows:.3g} rows (standard deviation): among n "
+            f"rows it will be off by about {rows:.3g} / n of the range" + (", squared." if question.what != "mean" else ".")
+        )
 
     def read(self, question: Moments, reply: CellReply, schema: Schema) -> NoisyMoments:
-        grid = ValueGrid.of(schema.numeric(question.attribute, "its values have no sum").grid, centred=question.centred)
-        laws = tuple(law for law in reply.laws if isinstance(law, DiscreteLaplace))
-        return NoisyMoments(grid, question.powers, reply.numbers, laws, reply.receipt)
+        attributes = tuple(schema.numeric(name, NO_SUM) for name in question.attributes)
+        law = reply.laws[0]
+        assert isinstance(law, DiscreteLaplace)
+        return NoisyMoments(attributes, question.amounts(schema), reply.numbers, law, reply.receipt)

@@ -1,4 +1,4 @@
-"""A grid point at or near a quantile."""
+"""A value at or near a quantile."""
 
 import math
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from fractions import Fraction
 from dpmine.base.errors import RequestError
 from dpmine.base.wire_values import value
 from dpmine.codes.answers import Quote
-from dpmine.codes.quantile import ResolvedQuantile
+from dpmine.codes.quantile import MOST_POINTS, ResolvedQuantile
+from dpmine.codes.queries import MOST_COUNTS
 from dpmine.facts.schema import Schema
 from dpmine.language.queries import Question
 from dpmine.language.resolver import Resolver
 from dpmine.noise.laws import ChoiceLoss
 from dpmine.noise.spread import loss_bound
-from dpmine.questions.choices import choice_law
 from dpmine.results.reading import Reading, reads
 from dpmine.results.receipts import CellReply, Receipt
 
@@ -22,9 +22,11 @@ NO_QUANTILES = "it has no quantiles and no intervals"  # what is not numeric
 
 @value("quantile")
 class Quantile(Question):
-    """A grid point at or near the quantile of order numerator / denominator, by the exponential mechanism.
+    """A value at or near the quantile of order numerator / denominator, by the exponential mechanism.
 
-    The score of a point is minus how many rows (times the denominator) it is away from being that quantile.
+    The score of a value is minus how many rows (times the denominator) it is away from being that quantile, among the rows
+    that have one. Where gaps are possible a twentieth of epsilon tells how many these are. More than 2^20 values are rounded
+    to so many points, and to fewer where many cells are asked at once.
     """
 
     attribute: str
@@ -38,18 +40,29 @@ class Quantile(Question):
             raise RequestError("A quantile's order must be a fraction in lowest terms.")
 
     def resolve(self, resolver: Resolver, cells: int) -> ResolvedQuantile:
-        resolver.numeric(self.attribute, NO_QUANTILES)
-        return ResolvedQuantile(resolver.attribute(self.attribute), self.numerator, self.denominator)
+        amount = resolver.amount(self.attribute, NO_QUANTILES, most=_most_steps(cells))
+        return ResolvedQuantile(amount, self.numerator, self.denominator)
+
+
+def _most_steps(cells: int) -> int:
+    """Between the points that compete: cells times points have a limit, which follows from public sizes."""
+    return max(min(MOST_POINTS, MOST_COUNTS // cells) - 2, 1)
 
 
 @dataclass(frozen=True)
 class ChosenQuantile:
-    """A grid point chosen privately at or near a quantile."""
+    """A value chosen privately at or near a quantile.
+
+    rounded  how far the values stood apart that were chosen from, where they are fewer than the attribute has; else None
+    rows     about how many rows have a value, where that was told
+    """
 
     value: float
     order: Fraction
     law: ChoiceLoss
     receipt: Receipt
+    rounded: float | None = None
+    rows: int | None = None
 
     @property
     def rows_away(self) -> float:
@@ -60,9 +73,11 @@ class ChosenQuantile:
         return self.value
 
     def __str__(self) -> str:
+        rounded = "" if self.rounded is None else f", rounded to {self.rounded:g}"
+        rows = "" if self.rows is None else f", of about {self.rows} rows"
         return (
-            f"quantile {float(self.order):g} about {self.value:g} (within {self.rows_away:.3g} rows of it in 95 % of the "
-            f"cases), epsilon {self.receipt.epsilon}"
+            f"quantile {float(self.order):g} about {self.value:g}{rounded} (within {self.rows_away:.3g} rows of it in 95 % of "
+            f"the cases){rows}, epsilon {self.receipt.epsilon}"
         )
 
 
@@ -72,11 +87,22 @@ class QuantileReading(Reading[Quantile]):
         return f"quantile {question.numerator}/{question.denominator} of {question.attribute}"
 
     def expected_error(self, question: Quantile, quote: Quote, schema: Schema) -> str:
-        ((law,), *_) = quote.laws
+        law = quote.laws[0][0]
         assert isinstance(law, ChoiceLoss)
         return f"In 95 % of the cases the answer is at most {loss_bound(law, 0.95):.3g} rows away from being that quantile."
 
     def read(self, question: Quantile, reply: CellReply, schema: Schema) -> ChosenQuantile:
         attribute = schema.numeric(question.attribute, NO_QUANTILES)
-        order = Fraction(question.numerator, question.denominator)
-        return ChosenQuantile(float(attribute.point(reply.numbers[0])), order, choice_law(reply), reply.receipt)
+        law = reply.laws[0]
+        assert isinstance(law, ChoiceLoss)
+        steps, numbers = law.candidates - 1, attribute.numbers
+        apart = numbers.step * numbers.steps / steps
+        place, *counted = reply.numbers
+        return ChosenQuantile(
+            float(numbers.low + place * apart),
+            Fraction(question.numerator, question.denominator),
+            law,
+            reply.receipt,
+            None if steps == numbers.steps else float(apart),
+            counted[0] if counted else None,
+        )

@@ -11,28 +11,31 @@ from dpmine.codes.rows import MOST_DIMENSIONS
 from dpmine.codes.value_grids import ValueGrid, largest_fits
 from dpmine.codes.vector_sums import BALLS, ResolvedVectorSums
 from dpmine.facts.facts import Facts
+from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.language.queries import Question, of_one_cell
 from dpmine.language.resolver import Resolver
 from dpmine.noise.confidence import check_confidence
 from dpmine.noise.laws import NoiseLaw
 from dpmine.noise.spread import deviation, half_width
-from dpmine.results.estimates import Estimate, clamping_note, mean_of_spans
+from dpmine.questions.total import NO_SUM
+from dpmine.results.estimates import Estimate, clamped, clamping_note
 from dpmine.results.reading import Reading, reads
 from dpmine.results.receipts import CellReply, Receipt
 
 
 def value_grids(schema: Facts, names: tuple[str, ...], *, centred: bool) -> tuple[ValueGrid, ...]:
     """The values of several numeric attributes as whole numbers."""
-    return tuple(ValueGrid.of(schema.numeric(name, "its values have no sum").grid, centred=centred) for name in names)
+    return tuple(ValueGrid.of(schema.numeric(name, NO_SUM).numbers, centred=centred) for name in names)
 
 
 @value("vector-sums")
 class VectorSums(Question):
     """The sums of several numeric attributes at once, and the number of rows before them if wanted, with one noise for all.
 
-    One row moves every sum, each by at most the attribute's largest absolute value (relative to the middle of its grid
-    where centred), and the number of rows by one. With ball "l-infinity" the noise is a staircase over boxes of these
+    One row moves every sum, each by at most the attribute's largest absolute value (relative to the middle of its range
+    where centred), and the number of rows by one. With the number of rows all are about the rows that have every attribute,
+    else each sum is about those that have its own. With ball "l-infinity" the noise is a staircase over boxes of these
     lengths, `inner` being how far its first level reaches; with "l1" it is independent, for even shares of epsilon.
     """
 
@@ -56,8 +59,8 @@ class VectorSums(Question):
         grids = value_grids(resolver.schema, self.attributes, centred=self.centred)
         if not all(largest_fits(grid.largest) for grid in grids):
             raise RequestError("The values of these attributes are too large for exact sums. Use coarser steps.")
-        keys = tuple(resolver.attribute(name) for name in self.attributes)
-        return ResolvedVectorSums(keys, self.with_count, self.centred, self.ball, self.inner)
+        amounts = tuple(resolver.amount(name, NO_SUM) for name in self.attributes)
+        return ResolvedVectorSums(amounts, self.with_count, self.centred, self.ball, self.inner)
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class NoisyVectorSums:
 
     what: str
     attributes: tuple[str, ...]
+    facts: tuple[Numeric, ...]
     grids: tuple[ValueGrid, ...]
     rows: int | None
     sums: tuple[int, ...]
@@ -100,17 +104,20 @@ class NoisyVectorSums:
             raise RequestError(f"{attribute!r} was not asked for. There are: {', '.join(self.attributes)}.")
         check_confidence(confidence)
         place = self.attributes.index(attribute)
-        grid, total = self.grids[place], self.sums[place]
+        grid, total, note = self.grids[place], self.sums[place], clamping_note(self.facts[place])
         if self.rows is None:
             half = self.half_width(place, confidence)
             value, low, high = (float(number * grid.unit) for number in (total, total - half, total + half))
-            return Estimate("sum", value, low, high, confidence, clamping_note(grid, ""), self.receipt)
+            return Estimate("sum", value, low, high, confidence, note, self.receipt)
         both = 1 - (1 - confidence) / 2
         few, half = self.half_width(0, both), self.half_width(place + 1, both)
         rows_span, span = (self.rows, self.rows - few, self.rows + few), (total, total - half, total + half)
-        mean, low, high, note = mean_of_spans(grid, rows_span, span)
+        mean, low, high, more = _mean_of_spans(grid, rows_span, span)
         mean, low, high = (float(grid.centre + Fraction(end) * grid.unit) for end in (mean, low, high))
-        return Estimate("mean", mean, low, high, confidence, clamping_note(grid, note), self.receipt)
+        note += f"; {more}" if more else ""
+        if any(attribute.gap is not None for attribute in self.facts):
+            note += "; rows without a value in any of these attributes do not count"
+        return Estimate("mean", mean, low, high, confidence, note, self.receipt, self.rows)
 
     def __str__(self) -> str:
         lines = []
@@ -118,6 +125,23 @@ class NoisyVectorSums:
             found = self.estimate(name)
             lines.append(f"{self.what} of {name} about {found.value:.6g}, {found.low:.6g} to {found.high:.6g} (95 %)")
         return "\n".join((*lines, f"One noise for all, by the {self.ball} ball, epsilon {self.receipt.epsilon}."))
+
+
+Span = tuple[int, int, int]
+"""A noisy number and the ends of its interval."""
+
+
+def _mean_of_spans(grid: ValueGrid, rows_span: Span, total_span: Span) -> tuple[float, float, float, str]:
+    """The mean in units of the grid from its middle, the ends of its interval, and what to note about it."""
+    rows, few, many = rows_span
+    total, low, high = total_span
+    bottom, top = grid.first, grid.last
+    mean = clamped(total / max(rows, 1), bottom, top)
+    if few < 1:
+        return float(mean), bottom, top, "too few rows to say more than the bounds"
+    ends = [end / number for end in (low, high) for number in (few, many)]
+    note = "" if bottom <= total / max(rows, 1) <= top else "clamped to the attribute's bounds"
+    return mean, clamped(min(ends), bottom, top), clamped(max(ends), bottom, top), note
 
 
 @reads(VectorSums)
@@ -130,13 +154,14 @@ class VectorSumsReading(Reading[VectorSums]):
         names = ["number of rows"] * question.with_count + list(question.attributes)
         laws = [law for law in quote.laws[0] if isinstance(law, NoiseLaw)]
         parts = [f"{name} {deviation(law):.3g}" for name, law in zip(names, laws, strict=True)]
-        return f"Standard deviations of the noise, in units of the grids: {', '.join(parts)}."
+        return f"Standard deviations of the noise, in units of the resolutions: {', '.join(parts)}."
 
     def read(self, question: VectorSums, reply: CellReply, schema: Schema) -> NoisyVectorSums:
         counted = int(question.with_count)
         return NoisyVectorSums(
             what="mean" if question.with_count else "sum",
             attributes=question.attributes,
+            facts=tuple(schema.numeric(name, NO_SUM) for name in question.attributes),
             grids=value_grids(schema, question.attributes, centred=question.centred),
             rows=reply.numbers[0] if counted else None,
             sums=reply.numbers[counted:],

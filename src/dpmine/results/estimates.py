@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from dpmine.codes.value_grids import ValueGrid
+from dpmine.base.decimals import plain
+from dpmine.facts.kinds.numeric import Numeric
 from dpmine.results.receipts import Receipt
 
 
@@ -10,7 +11,8 @@ from dpmine.results.receipts import Receipt
 class Estimate:
     """A number computed from noisy sums, with an interval that holds the clamped truth with the stated confidence.
 
-    Values outside the attribute's public bounds were clamped to them, and floored to the grid, before anything was summed.
+    Values outside the attribute's public bounds count as these bounds. `rows` is about how many rows it is of, where the
+    answer tells that.
     """
 
     what: str
@@ -20,6 +22,7 @@ class Estimate:
     confidence: float
     note: str
     receipt: Receipt
+    rows: int | None = None
 
     def __float__(self) -> float:
         return self.value
@@ -29,27 +32,11 @@ class Estimate:
         return shown + (f"; {self.note}" if self.note else "") + f", epsilon {self.receipt.epsilon}"
 
 
-Span = tuple[int, int, int]
-"""A noisy number and the ends of its interval."""
-
-
-def mean_of_spans(grid: ValueGrid, rows_span: Span, total_span: Span) -> tuple[float, float, float, str]:
-    """The mean in units of the grid from its middle, the ends of its interval, and what to note about it."""
-    rows, few, many = rows_span
-    total, low, high = total_span
-    bottom, top = grid.first, grid.last
-    mean = clamped(total / max(rows, 1), bottom, top)
-    if few < 1:
-        return float(mean), bottom, top, "too few rows to say more than the bounds"
-    ends = [end / number for end in (low, high) for number in (few, many)]
-    note = "" if bottom <= total / max(rows, 1) <= top else "clamped to the attribute's bounds"
-    return mean, clamped(min(ends), bottom, top), clamped(max(ends), bottom, top), note
-
-
-def clamping_note(grid: ValueGrid, note: str) -> str:
-    """What was done to the values before they were summed, and what else shifts the answer."""
-    low, high = (float(grid.centre + end * grid.unit) for end in (grid.first, grid.last))
-    return f"values outside {low:g} to {high:g} count as these bounds" + (f"; {note}" if note else "")
+def clamping_note(attribute: Numeric, note: str = "") -> str:
+    """What was done to the values before they were summed, and what else is to be said of the answer."""
+    low, high = plain(attribute.low), plain(attribute.value_point(attribute.values - 1))
+    gaps = "; rows without a value do not count" if attribute.gap is not None else ""
+    return f"values outside {low} to {high} count as these bounds{gaps}" + (f"; {note}" if note else "")
 
 
 def clamped(number: float, low: float, high: float) -> float:

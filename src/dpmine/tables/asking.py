@@ -91,16 +91,23 @@ def rules_of(rules: Rules | Keyed, schema: Schema) -> Rules:
     return rules
 
 
-def total(column: ColumnName) -> Moments:
-    return Moments(name_of(column), (1,), centred=False)
+def total(column: ColumnName) -> Total:
+    return Total(name_of(column))
 
 
 def mean(column: ColumnName) -> Moments:
-    return Moments(name_of(column), (0, 1), centred=True)
+    return Moments((name_of(column),))
 
 
 def variance(column: ColumnName) -> Moments:
-    return Moments(name_of(column), (0, 1, 2), centred=True)
+    return Moments((name_of(column),) * 2)
+
+
+def covariance(first: ColumnName, second: ColumnName) -> Moments:
+    names = name_of(first), name_of(second)
+    if names[0] == names[1]:
+        raise RequestError(f"A covariance is of two columns. Ask for the variance of {names[0]!r}.")
+    return Moments(names)
 
 
 def histogram(by: Sequence[Keyed]) -> Histogram:
