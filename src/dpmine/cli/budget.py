@@ -11,11 +11,13 @@ from dpmine.base.errors import DataError, RequestError
 from dpmine.base.json_values import to_json
 from dpmine.budget.renewal import Renewal
 from dpmine.cli.shared import (
+    AnotherLedger,
     AsJson,
     Data,
     LedgerFile,
     SchemaFile,
     Witness,
+    another_ledger_is_allowed,
     escaped,
     ledger_path,
     named_witness,
@@ -25,7 +27,7 @@ from dpmine.cli.shared import (
     warn,
 )
 from dpmine.facts.schema import Schema
-from dpmine.owner import open_ledger
+from dpmine.owner import open_ledger, open_ledger_over
 from dpmine.owner.ledgers import above_cap
 from dpmine.owner.statements import statement_of
 
@@ -48,12 +50,15 @@ def init(
     every: Annotated[int, typer.Option(help="... every so many days.", metavar="DAYS")] = 365,
     ledger: LedgerFile = None,
     witness: Witness = None,
+    another_ledger: AnotherLedger = False,
     as_json: AsJson = False,
 ) -> None:
     """Make the ledger of a data set. The owner gets the whole cap under the name 'owner'.
 
     A ledger with a witness answers only while the witness can be reached, and must be told of it every time:
     dpmine --witness WITNESS query ..., or the environment variable DPMINE_WITNESS.
+
+    A file that has a ledger already is refused, whatever its schema is named, unless --another-ledger allows a second one.
 
     Example: dpmine budget init patients.parquet --schema patients.toml --cap 4
     """
@@ -69,7 +74,16 @@ def init(
         remembers = witness or named_witness()
         if remembers is not None and not remembers.startswith("command:"):
             remembers = str(Path(remembers).absolute())  # it will be named from other folders
-        with closing(open_ledger(facts, path, cap=amount, renewal=renewal, witness=remembers)) as book:
+        book = open_ledger_over(
+            file,
+            facts,
+            path,
+            another_ledger=another_ledger or another_ledger_is_allowed(),
+            cap=amount,
+            renewal=renewal,
+            witness=remembers,
+        )
+        with closing(book):
             book.grant("owner", amount.units)
         if as_json:
             grows = None if renewal is None else str(renewal)

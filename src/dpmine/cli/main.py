@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dpmine.cli import audit, budget, design, frontier, kmeans, mine, models, query, release, reproduce, schema
-from dpmine.cli.shared import Witness, name_witness, one_sentence_errors
+from dpmine.cli.shared import AnotherLedger, Witness, allow_another_ledger, name_witness, one_sentence_errors
 
 app = typer.Typer(
     name="dpmine",
@@ -45,9 +45,11 @@ def main(
         bool, typer.Option("--version", help="Print the version and stop.", callback=_show_version, is_eager=True)
     ] = False,
     witness: Witness = None,
+    another_ledger: AnotherLedger = False,
 ) -> None:
     """Differentially private data mining: one private door to a table."""
     context.call_on_close(name_witness(witness))
+    context.call_on_close(allow_another_ledger(another_ledger))
 
 
 @app.command()

@@ -36,6 +36,13 @@ Witness = Annotated[
         metavar="WITNESS",
     ),
 ]
+AnotherLedger = Annotated[
+    bool,
+    typer.Option(
+        "--another-ledger",
+        help="Allow a second ledger over a file that has one: what is spent in both adds up. Once is enough.",
+    ),
+]
 Analyst = Annotated[str, typer.Option("--as", help="The analyst whose allotment is charged.", metavar="NAME")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Budget = Annotated[str, typer.Option("--epsilon", help="The epsilon to spend, such as 0.1.", metavar="EPS")]
@@ -117,6 +124,19 @@ def named_witness() -> str | None:
     return _witness.get()
 
 
+_another_ledger: ContextVar[bool] = ContextVar("another_ledger", default=False)
+
+
+def allow_another_ledger(allowed: bool) -> Callable[[], None]:
+    """What `dpmine --another-ledger ...` says for the command that follows; returns what forgets it again."""
+    before = _another_ledger.set(allowed)
+    return lambda: _another_ledger.reset(before)
+
+
+def another_ledger_is_allowed() -> bool:
+    return _another_ledger.get()
+
+
 def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str, engine: str) -> DataSet:
     """Open a table whose ledger exists; a missing ledger says how to make one."""
     schema = Schema.load(schema_file)
@@ -128,4 +148,12 @@ def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str,
             f"There is no ledger {str(path)!r}. The owner makes one with: "
             f"dpmine budget init {table} --schema {schema_file} --cap EPSILON"
         )
-    return open_table(table, schema=schema, ledger=path, witness=named_witness(), version=version, engine=engine)
+    return open_table(
+        table,
+        schema=schema,
+        ledger=path,
+        witness=named_witness(),
+        another_ledger=another_ledger_is_allowed(),
+        version=version,
+        engine=engine,
+    )

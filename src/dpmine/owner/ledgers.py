@@ -15,6 +15,7 @@ from dpmine.kernel.ledger.accounts import DATASET
 from dpmine.kernel.ledger.book import Ledger
 from dpmine.kernel.ledger.telling import Memory
 from dpmine.owner.head_files import AnchorFile, FileWitness
+from dpmine.owner.one_ledger import OneLedger, files_of
 from dpmine.owner.private_files import make_private
 from dpmine.owner.sqlite_store import SQLiteStore
 from dpmine.owner.witnesses import witness_of
@@ -57,6 +58,32 @@ def open_ledger(
         witness=witness_of(witness),
         create=create,
     )
+
+
+def open_ledger_over(
+    table: Any,
+    schema: Schema,
+    ledger: Path | None,
+    *,
+    another_ledger: bool = False,
+    cap: Epsilon | None = None,
+    renewal: Renewal | None = None,
+    witness: str | Path | Sequence[str] | None = None,
+) -> Ledger:
+    """Open or make the ledger that a table's files are opened with, unless they have another one."""
+    files = () if ledger is None else files_of(table)
+    if ledger is None or not files:
+        return open_ledger(schema, ledger, cap=cap, renewal=renewal, witness=witness)
+    one = OneLedger(ledger, files, default_ledger(table, schema).parent, another=another_ledger)
+    if not ledger.exists():
+        one.look()
+    book = open_ledger(schema, ledger, cap=cap, renewal=renewal, witness=witness)
+    try:
+        one.record(book.fact("id"), schema.name)
+    except BaseException:
+        book.close()
+        raise
+    return book
 
 
 def book_at(

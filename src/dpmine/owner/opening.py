@@ -12,7 +12,7 @@ from dpmine.engines.registry import open_table
 from dpmine.facts.schema import Schema
 from dpmine.kernel.samplers.laplace import NoiseSource
 from dpmine.owner.data_set import Amount, DataSet
-from dpmine.owner.ledgers import BESIDE_THE_FILE, Beside, ledger_of, open_ledger
+from dpmine.owner.ledgers import BESIDE_THE_FILE, Beside, ledger_of, open_ledger_over
 from dpmine.owner.opendp_noise import OpenDPNoise
 from dpmine.tables.opening import install_opener
 from dpmine.tables.private_table import PrivateTable
@@ -26,6 +26,7 @@ def open(  # noqa: A001 (dm.open is the name users type)
     cap: Amount | None = None,
     renewal: Renewal | None = None,
     witness: str | Path | Sequence[str] | None = None,
+    another_ledger: bool = False,
     version: str = "1",
     noise: str = "exact",
     engine: str = "memory",
@@ -42,6 +43,8 @@ def open(  # noqa: A001 (dm.open is the name users type)
     renewal  how much the cap grows every so many days (`dm.Renewal.every(365, epsilon=1)`); stated once, with a new ledger
     witness  who remembers the ledger's heads elsewhere, so that restored backups are noticed: a file on another disk, or a
              command as a list such as ["ssh", "archive", "witness"]; named with a new ledger, and at every opening after
+    another_ledger   allows a second ledger over files that have one already, which is refused otherwise: what is spent in
+             both adds up, and neither ledger counts that. It is remembered, so once is enough
     version  the owner's label of this state of the data; another label is another root of the odometer, and roots add
     noise    "exact" (ours) or "opendp"
     engine   "memory" (rows encoded in memory) or "duckdb" (rows stay in their files, which may be larger than memory)
@@ -55,7 +58,10 @@ def open(  # noqa: A001 (dm.open is the name users type)
     with ExitStack() as if_it_fails:
         opened = open_table(table, facts, engine, memory_limit)
         if_it_fails.callback(opened.close)
-        book = open_ledger(facts, ledger_of(table, facts, ledger), cap=most, renewal=renewal, witness=witness)
+        path = ledger_of(table, facts, ledger)
+        book = open_ledger_over(
+            table, facts, path, another_ledger=another_ledger, cap=most, renewal=renewal, witness=witness
+        )
         if_it_fails.callback(book.close)
         data = DataSet(opened, book, version=version, noise=source)
         if_it_fails.pop_all()
