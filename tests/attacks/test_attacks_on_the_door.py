@@ -47,7 +47,7 @@ SCHEMA = Schema(
     (
         Numeric("fine", Decimal(0), Decimal(4095), Decimal(1), Decimal(0)),
         Numeric("age", Decimal(0), Decimal(255), Decimal(1), Decimal(0)),
-        Nominal("ill", ("no", "yes"), "no"),
+        Nominal("ill", ("no", "yes"), "no", missing="no"),
     ),
     rows_at_most=1000,
     class_attribute="ill",
@@ -163,7 +163,7 @@ def test_rows_read_another_way_are_another_root(tmp_path: Path) -> None:
     """Text "1.0" in a CSV file is a float in a frame: the same row, another cell. Roots add, so both are charged."""
     import pandas as pd
 
-    schema = Schema("texts", (Nominal("a", ("1", "1.0", "other"), "other"),), 100)
+    schema = Schema("texts", (Nominal("a", ("1", "1.0", "other"), "other", missing="other"),), 100)
     path = tmp_path / "texts.csv"
     path.write_text("a\n" + "1.0\n" * 50)
     ledger = tmp_path / "ledger.db"

@@ -44,9 +44,9 @@ NUMBER = Numeric("age", Decimal(0), Decimal(99), Decimal(1), Decimal(0))
 SCHEMA = Schema(
     "shown",
     (
-        Nominal("ward", ("north", "south", "other"), "other"),
+        Nominal("ward", ("north", "south", "other"), "other", missing="other"),
         NUMBER,
-        Nominal("ill", ("no", "yes"), "no"),
+        Nominal("ill", ("no", "yes"), "no", missing="no"),
         ItemList("drugs", ("a", "b"), 2, "|"),
     ),
     20_000,

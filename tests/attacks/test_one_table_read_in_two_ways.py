@@ -30,7 +30,7 @@ CATEGORIES = (
     *("other", "2020-01-01", "2020-01-01 00:00:00", "2020-01-01T00:00:00.000000000", "1", "1.0", "1.00"),
     *("10000000000000000", "1e+16", "86400", "1 day, 0:00:00", "1 days 00:00:00"),
 )
-SCHEMA = Schema("twice", (Nominal("x", CATEGORIES, "other"),), ROWS)
+SCHEMA = Schema("twice", (Nominal("x", CATEGORIES, "other", missing="other"),), ROWS)
 
 Opened = Callable[[Path], Any]
 PAIRS: dict[str, tuple[Opened, Opened]] = {
@@ -112,7 +112,9 @@ def test_a_dict_s_columns_and_categories_state_the_type_that_decides_how_they_re
     """A gap makes floats of whole numbers, and long ones are merged: another code, so it must be another root."""
     import pandas as pd
 
-    schema = Schema("long", (Nominal("x", ("9007199254740993", "9007199254740992", "other"), "other"),), 100)
+    schema = Schema(
+        "long", (Nominal("x", ("9007199254740993", "9007199254740992", "other"), "other", missing="other"),), 100
+    )
     long = pd.Series([9007199254740993])
     for whole, merged in (
         ({"x": long}, {"x": long.astype("float64")}),
@@ -129,7 +131,7 @@ def test_members_of_categories_and_lengths_of_texts_are_no_part_of_the_root() ->
     import pandas as pd
     import polars as pl
 
-    schema = Schema("words", (Nominal("x", ("a", "bb"), "a"),), 100)
+    schema = Schema("words", (Nominal("x", ("a", "bb"), "a", missing="a"),), 100)
     for make in (
         lambda words: pd.DataFrame({"x": pd.Series(words, dtype="category")}),
         lambda words: {"x": pd.Series(words, dtype="category")},

@@ -83,7 +83,7 @@ def test_an_own_algorithm_on_private_tables() -> None:
     Over 1,500 simulated audits the bound was 1.92 +- 0.13 and never below 1.5: more than ten deviations above the claim of
     0.5 that must fail.
     """
-    schema = dm.Schema("tiny", (dm.Nominal("x", ("a", "b"), "a"),), 10)
+    schema = dm.Schema("tiny", (dm.Nominal("x", ("a", "b"), "a", missing="a"),), 10)
 
     def run(table: dict[str, list[str]]) -> int:
         with dm.open(table, schema=schema, cap=3) as data:

@@ -280,6 +280,7 @@ SCHEMA = dm.Schema.from_toml(
     [attributes.age]
     kind = "numeric"
     low = 0
+    missing = 0
     high = 10
     [attributes.ward]
     kind = "nominal"

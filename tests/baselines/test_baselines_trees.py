@@ -107,15 +107,15 @@ def shape(node: Node) -> Any:
 def mixed_schema(numeric: bool = True, classes: int = 3) -> Schema:
     taxonomy = TaxonomyNode.parse("any", {"warm": ["red", "yellow"], "cold": ["blue", "green"]})
     attributes: list[Nominal | Numeric] = [
-        Nominal("colour", ("red", "blue", "yellow", "green"), "red", taxonomy),
-        Nominal("kind", ("a", "b", "c"), "a"),
-        Nominal("flag", ("no", "yes"), "no"),
+        Nominal("colour", ("red", "blue", "yellow", "green"), "red", taxonomy, missing="red"),
+        Nominal("kind", ("a", "b", "c"), "a", missing="a"),
+        Nominal("flag", ("no", "yes"), "no", missing="no"),
     ]
     if numeric:
         attributes.insert(1, Numeric("size", Decimal(0), Decimal(10), Decimal("0.5"), Decimal(0)))
         attributes.append(Numeric("age", Decimal(5), Decimal(12), Decimal(1), Decimal(5)))
     labels = tuple(f"c{number}" for number in range(classes))
-    return Schema("mixed", (*attributes, Nominal("class", labels, labels[0])), 1000, "class")
+    return Schema("mixed", (*attributes, Nominal("class", labels, labels[0], missing=labels[0])), 1000, "class")
 
 
 def random_codes(schema: Schema, count: int, seed: int) -> dict[str, Any]:
@@ -340,7 +340,10 @@ def test_counts_are_true_and_predictions_follow_them(tree: Any, seed: int) -> No
 def test_a_branch_without_rows_says_what_its_parent_says() -> None:
     table = {"a": ["x", "x", "x", "y", "y"], "class": ["c1", "c1", "c1", "c0", "c1"]}
     schema = Schema(
-        "tiny", (Nominal("a", ("x", "y", "z"), "x"), Nominal("class", ("c0", "c1"), "c0")), 10, class_attribute="class"
+        "tiny",
+        (Nominal("a", ("x", "y", "z"), "x", missing="x"), Nominal("class", ("c0", "c1"), "c0", missing="c0")),
+        10,
+        class_attribute="class",
     )
     tree = ID3().fit(table, schema=schema)
     root = tree.trees_.trees[0]
@@ -359,7 +362,7 @@ def test_no_rows_give_a_leaf() -> None:
 
 
 def test_a_schema_with_nothing_but_a_class_gives_a_leaf() -> None:
-    schema = Schema("bare", (Nominal("class", ("a", "b"), "a"),), 10, class_attribute="class")
+    schema = Schema("bare", (Nominal("class", ("a", "b"), "a", missing="a"),), 10, class_attribute="class")
     for tree in (ID3(), GreedyTree(), C45()):
         fitted_tree = tree.fit({"class": ["b", "a", "b"]}, schema=schema)
         assert fitted_tree.trees_.trees[0].rows == (1, 2)
@@ -370,7 +373,11 @@ def exclusive_or() -> tuple[dict[str, list[str]], Schema]:
     labels = {("0", "0"): "n", ("0", "1"): "y", ("1", "0"): "y", ("1", "1"): "n"}
     table = {"a": [a for a, _ in labels], "b": [b for _, b in labels], "class": list(labels.values())}
     binary = ("0", "1")
-    attributes = (Nominal("a", binary, "0"), Nominal("b", binary, "0"), Nominal("class", ("n", "y"), "n"))
+    attributes = (
+        Nominal("a", binary, "0", missing="0"),
+        Nominal("b", binary, "0", missing="0"),
+        Nominal("class", ("n", "y"), "n", missing="n"),
+    )
     return table, Schema("xor", attributes, 10, "class")
 
 
@@ -397,7 +404,7 @@ def test_id3_uses_an_attribute_once_on_a_path_even_where_rows_contradict_each_ot
 def test_a_node_of_a_taxonomy_is_a_candidate(colours: tuple[str, ...]) -> None:
     """Whether its categories stand side by side or not."""
     taxonomy = TaxonomyNode.parse("any", {"warm": ["red", "yellow"], "cold": ["blue", "green"]})
-    attributes = (Nominal("colour", colours, "red", taxonomy), Nominal("class", ("n", "y"), "n"))
+    attributes = (Nominal("colour", colours, "red", taxonomy, missing="red"), Nominal("class", ("n", "y"), "n", missing="n"))
     table = {"colour": list(colours) * 5, "class": ["y" if colour in ("red", "yellow") else "n" for colour in colours] * 5}
     tree = GreedyTree().fit(table, schema=Schema("colours", attributes, 100, "class"))
     root = tree.trees_.trees[0]
@@ -412,7 +419,10 @@ def test_equal_candidates_go_to_the_first_in_the_schema() -> None:
     column, classes = draw.integers(0, 3, 99).astype(np.uint8), draw.integers(0, 2, 99).astype(np.uint8)
     three = ("x", "y", "z")
     for names in (("a", "b", "c"), ("c", "b", "a")):
-        attributes = (*(Nominal(name, three, "x") for name in names), Nominal("class", ("n", "y"), "n"))
+        attributes = (
+            *(Nominal(name, three, "x", missing="x") for name in names),
+            Nominal("class", ("n", "y"), "n", missing="n"),
+        )
         schema = Schema("twins", attributes, 100, "class")
         codes = {"a": column, "b": column, "c": np.array([1, 2, 0], dtype=np.uint8)[column]}
         for tree in (ID3(), ID3(score="gini"), C45(pruning=False), GreedyTree(score="infogain")):
@@ -488,7 +498,7 @@ def test_two_way_splits_agree_with_scikit_learn_on_numbers(seed: int, score: str
     draw = np.random.default_rng(seed)
     names = ("x0", "x1", "x2", "x3")
     numbers = [Numeric(name, Decimal(0), Decimal(1000), Decimal(1), Decimal(0)) for name in names]
-    schema = Schema("numbers", (*numbers, Nominal("class", ("a", "b", "c"), "a")), 1000, "class")
+    schema = Schema("numbers", (*numbers, Nominal("class", ("a", "b", "c"), "a", missing="a")), 1000, "class")
     codes = {name: draw.integers(0, 1001, 600).astype(np.uint16) for name in names}
     signal = (codes["x0"] > 400).astype(int) + (codes["x1"] + codes["x2"] > 900)
     classes = np.where(draw.random(600) < 0.2, draw.integers(0, 3, 600), signal).astype(np.uint8)

@@ -32,9 +32,9 @@ JOBS = TaxonomyNode.parse("Any_Job", {"Professional": ["Engineer", "Lawyer"], "A
 PAPER_SCHEMA = Schema(
     "paper",
     (
-        Nominal("Job", JOBS.leaves(), "Engineer", JOBS),
+        Nominal("Job", JOBS.leaves(), "Engineer", JOBS, missing="Engineer"),
         Numeric("Age", Decimal(18), Decimal(64), Decimal(1), Decimal(18)),
-        Nominal("Class", ("Y", "N"), "Y"),
+        Nominal("Class", ("Y", "N"), "Y", missing="Y"),
     ),
     100,
     "Class",
@@ -249,18 +249,18 @@ def mixed_schema() -> Schema:
     )
     kinds = TaxonomyNode.parse("any kind", {"f": {}, "pair": {"a": {}, "rest": {"c": {}, "d": {}, "b": {}}}, "e": {}})
     attributes = (
-        Nominal("colour", ("red", "blue", "yellow", "green"), "red", colours),
+        Nominal("colour", ("red", "blue", "yellow", "green"), "red", colours, missing="red"),
         Numeric("size", Decimal(0), Decimal(4), Decimal("0.5"), Decimal(0)),
-        Nominal("kind", ("a", "b", "c", "d", "e", "f"), "a", kinds),
-        Nominal("flag", ("no", "yes", "unknown"), "no"),
+        Nominal("kind", ("a", "b", "c", "d", "e", "f"), "a", kinds, missing="a"),
+        Nominal("flag", ("no", "yes", "unknown"), "no", missing="no"),
         Numeric("age", Decimal(5), Decimal(9), Decimal(1), Decimal(5)),
-        Nominal("class", ("c0", "c1", "c2"), "c0"),
+        Nominal("class", ("c0", "c1", "c2"), "c0", missing="c0"),
     )
     return Schema("mixed", attributes, 1000, "class")
 
 
 def small(*attributes: Any) -> Schema:
-    return Schema("small", (*attributes, Nominal("class", ("a", "b"), "a")), 1000, "class")
+    return Schema("small", (*attributes, Nominal("class", ("a", "b"), "a", missing="a")), 1000, "class")
 
 
 def random_codes(schema: Schema, count: int, seed: int) -> dict[str, Any]:
@@ -340,7 +340,7 @@ def test_values_left_whole_would_have_separated_no_rows(score: str, seed: int) -
 def test_of_equal_values_the_first_is_taken_whatever_the_last_bits_say() -> None:
     """The same column under two names with its codes turned round: equal on paper, but summed in another order."""
     letters = ("p", "q", "r", "s", "t", "u")
-    schema = small(Nominal("one", letters, "p"), Nominal("two", letters, "p"))
+    schema = small(Nominal("one", letters, "p", missing="p"), Nominal("two", letters, "p", missing="p"))
     misled = 0
     for seed in range(30):
         draw = np.random.default_rng(seed)
@@ -383,7 +383,7 @@ def test_files_and_tables_give_the_same_cuts(tmp_path: Path) -> None:
 
 def test_a_name_that_stands_twice_in_a_cut_is_told_apart() -> None:
     tree = TaxonomyNode.parse("all", {"left": {"rest": ["x", "y"], "l": ["p"]}, "right": {"rest": ["u", "v"], "r": ["q"]}})
-    schema = small(Nominal("letter", tuple("xyuvpq"), "x", tree))
+    schema = small(Nominal("letter", tuple("xyuvpq"), "x", tree, missing="x"))
     codes = np.array([0, 1, 2, 3, 4, 4, 5, 5] * 2, dtype=np.uint8)
     fitted = TDS(4).fit_codes({"letter": codes}, (codes > 1).astype(np.uint8), schema)
     assert fitted.cut_texts() == {"letter": ("rest (x, y)", "l", "rest (u, v)", "r")}
@@ -394,7 +394,7 @@ def test_names_that_stay_alike_with_their_categories_are_numbered() -> None:
     tree = TaxonomyNode.parse(
         "all", {"left": {"a (x, y)": ["u", "v"], "a": ["x", "y"]}, "right": {"a": ["p", "q"], "b": ["r", "s"]}}
     )
-    schema = small(Nominal("letter", tuple("xyuvpqrs"), "x", tree))
+    schema = small(Nominal("letter", tuple("xyuvpqrs"), "x", tree, missing="x"))
     codes = np.array([*range(8)] * 2, dtype=np.uint8)
     fitted = TDS(4).fit_codes({"letter": codes}, (codes > 1).astype(np.uint8), schema)
     assert fitted.cut_texts() == {"letter": ("a (x, y)", "a (x, y) [2]", "a (p, q)", "b")}
@@ -402,7 +402,7 @@ def test_names_that_stay_alike_with_their_categories_are_numbered() -> None:
 
 def test_a_step_to_an_only_child_separates_nothing_and_is_left_out() -> None:
     """As in DiffGen: one specialisation leads from the root to x and y."""
-    schema = small(Nominal("letter", ("x", "y"), "x", TaxonomyNode.parse("all", {"known": ["x", "y"]})))
+    schema = small(Nominal("letter", ("x", "y"), "x", TaxonomyNode.parse("all", {"known": ["x", "y"]}), missing="x"))
     codes = np.array([0, 0, 0, 1], dtype=np.uint8)
     whole = TDS(2).fit_codes({"letter": codes}, codes, schema)
     assert whole.cut_texts() == {"letter": ("all",)}
@@ -421,7 +421,7 @@ def test_tables_without_rows_or_attributes_have_cuts_too(specialisations: int | 
 
 
 def test_lists_and_single_categories_are_left_alone() -> None:
-    schema = small(ItemList("history", ("p", "q"), 3), Nominal("only", ("one",), "one"))
+    schema = small(ItemList("history", ("p", "q"), 3), Nominal("only", ("one",), "one", missing="one"))
     codes = np.zeros(6, dtype=np.uint8)
     fitted = TDS(2, specialisations=5).fit_codes({"only": codes}, codes, schema)
     assert fitted.cuts_["only"].key() is None

@@ -29,13 +29,13 @@ TREES = {
 
 def facts(numeric: bool) -> Schema:
     attributes: list[Any] = [
-        Nominal("colour", COLOURS, "red"),
-        Nominal("kind", KINDS, "a"),
-        Nominal("flag", ("0", "1"), "0"),
+        Nominal("colour", COLOURS, "red", missing="red"),
+        Nominal("kind", KINDS, "a", missing="a"),
+        Nominal("flag", ("0", "1"), "0", missing="0"),
     ]
     if numeric:
         attributes.insert(1, Numeric("size", Decimal(0), Decimal(9), Decimal("0.5"), Decimal(0)))
-    return Schema("weighted", (*attributes, Nominal("class", CLASSES, "no")), 100_000, "class")
+    return Schema("weighted", (*attributes, Nominal("class", CLASSES, "no", missing="no")), 100_000, "class")
 
 
 def weighted_rows(schema: Schema, count: int, seed: int) -> tuple[dict[str, Any], Any]:

@@ -22,16 +22,19 @@ rows_at_most = 10000
 [attributes.age]
 kind = "numeric"
 low = 0
+missing = 0
 high = 100
 step = 1
 [attributes.hours]
 kind = "numeric"
 low = 0
+missing = 0
 high = 80
 step = 1
 [attributes.income]
 kind = "numeric"
 low = 0
+missing = 0
 high = 100000
 step = 100
 [attributes.ward]

@@ -93,8 +93,8 @@ WIDE = 4_000  # grid points from 0.001 on, a thousand apart: in units of a thous
 SCHEMA = Schema(
     "world",
     (
-        Nominal("c", ("a", "b"), "a"),
-        Nominal("one", ("x",), "x"),
+        Nominal("c", ("a", "b"), "a", missing="a"),
+        Nominal("one", ("x",), "x", missing="x"),
         Numeric("n", Decimal(0), Decimal(9), Decimal(1), Decimal(0)),
         Numeric("w", Decimal("0.001"), Decimal("3999000.001"), Decimal(1000), Decimal(1)),
         ItemList("l", ("p", "q"), 3),

@@ -41,7 +41,7 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
     kind = draw(st.sampled_from(["nominal", "numeric", "items"]))
     if kind == "nominal":
         categories = CATEGORIES[: draw(st.integers(1, 4))]
-        return Nominal(name, categories, draw(st.sampled_from(categories)))
+        return Nominal(name, categories, draw(st.sampled_from(categories)), missing=draw(st.sampled_from(categories)))
     if kind == "numeric":
         step = Decimal(draw(st.sampled_from(STEPS)))
         low = Decimal(draw(st.integers(-3, 3))) * step + Decimal(draw(st.sampled_from(["0", "0.05"])))

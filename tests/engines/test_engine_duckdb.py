@@ -19,7 +19,11 @@ from dpmine.facts.sources import FileSource
 
 def test_no_text_of_owner_or_analyst_becomes_sql(tmp_path: Path) -> None:
     poison = "a'\"; DROP VIEW rows_of_files; --"
-    schema = Schema("poison", (Nominal("ward", (poison, "north"), "north"), ItemList("history", (poison,), 3, "';")), 1000)
+    schema = Schema(
+        "poison",
+        (Nominal("ward", (poison, "north"), "north", missing="north"), ItemList("history", (poison,), 3, "';")),
+        1000,
+    )
     pq.write_table(pa.table({"ward": ["north", poison], "history": ["a", poison]}), tmp_path / "poison.parquet")
     text = DuckDBFiles(schema, FileSource(tmp_path / "poison.parquet", keep_in_files=True)).coded.sql(dialect="duckdb")
     assert "DROP" not in text
@@ -30,7 +34,9 @@ def test_a_type_that_sql_would_write_otherwise_is_refused_when_the_table_is_open
     path = tmp_path / "dates.parquet"
     pq.write_table(pa.table({"x": pa.array([0], pa.timestamp("us"))}), path)
     with pytest.raises(dm.DataError, match="cannot read column 'x'"):
-        dm.open(path, schema=Schema("dates", (Nominal("x", ("a",), "a"),), 10), ledger=None, cap=1, engine="duckdb")
+        dm.open(
+            path, schema=Schema("dates", (Nominal("x", ("a",), "a", missing="a"),), 10), ledger=None, cap=1, engine="duckdb"
+        )
 
 
 def test_what_the_duckdb_engine_cannot_open_is_refused_in_one_sentence(tmp_path: Path) -> None:
@@ -46,7 +52,7 @@ def test_what_the_duckdb_engine_cannot_open_is_refused_in_one_sentence(tmp_path:
 def test_files_that_changed_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("x\n" + "a\n" * 1000)
-    schema = Schema("t", (Nominal("x", ("a", "b"), "a"),), 10_000)
+    schema = Schema("t", (Nominal("x", ("a", "b"), "a", missing="a"),), 10_000)
     with dm.open(path, schema=schema, ledger=None, cap=1000, engine="duckdb") as data:
         private = data.grant("alice", epsilon=1000)
         cells = private.partition("x")

@@ -25,7 +25,7 @@ from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
 
-NOMINAL = Nominal("nominal", ("a", "0", "1", "True", "other", "2020-01-01", "-1", "0.5", ""), "other")
+NOMINAL = Nominal("nominal", ("a", "0", "1", "True", "other", "2020-01-01", "-1", "0.5", ""), "other", missing="other")
 NUMERIC = Numeric("numeric", Decimal("-1.05"), Decimal(3), Decimal("0.1"), Decimal("0.5"))
 ITEMS = ItemList("items", ("a", "b", "0", "True"), 2)
 SCHEMA = Schema("total", (NOMINAL, NUMERIC, ITEMS), 1000)
@@ -348,7 +348,7 @@ def test_lists_of_equal_length_are_read_as_lists_and_not_as_a_matrix() -> None:
 
 
 def test_pandas_columns_named_by_numbers_are_found_by_their_text() -> None:
-    schema = Schema("numbered", (Nominal("0", ("a", "b"), "b"),), 10)
+    schema = Schema("numbered", (Nominal("0", ("a", "b"), "b", missing="b"),), 10)
     assert encode(open_source(pd.DataFrame({0: ["a", "b", "c"]})), schema).columns["0"].tolist() == [0, 1, 1]
     assert encode(open_source({0: ["a", "b", "c"]}), schema).columns["0"].tolist() == [0, 1, 1]
 
@@ -381,7 +381,7 @@ def test_codes_take_the_smallest_type_that_holds_them() -> None:
         np.uint16,
         np.uint32,
     ]
-    schema = Schema("wide", (Nominal("n", tuple(map(str, range(300))), "0"), NUMERIC, ITEMS), 10)
+    schema = Schema("wide", (Nominal("n", tuple(map(str, range(300))), "0", missing="0"), NUMERIC, ITEMS), 10)
     table = encode(open_source({"n": ["299", "x"], "numeric": [0, 0], "items": [None, "a"]}), schema)
     assert table.codes["n"].dtype == np.uint16
     assert table.codes["n"].tolist() == [299, 0]

@@ -67,7 +67,7 @@ def typed_tables(draw: st.DrawFn) -> tuple[pa.Table, Schema]:
             dict.fromkeys(["other", *(part.strip() for text in texts for part in text.split("|") if part.strip())])
         )
         attributes += [
-            Nominal(f"{name} as category", texts, "other"),
+            Nominal(f"{name} as category", texts, "other", missing="other"),
             Numeric(f"{name} as number", Decimal(-3), Decimal(3), Decimal("0.1"), Decimal(1)),
             ItemList(f"{name} as list", items, 2),
         ]
@@ -134,7 +134,9 @@ def test_columns_of_a_file_with_many_row_groups_stay_aligned(tmp_path: Path) -> 
     pyarrow.parquet.write_table(table, tmp_path / "t.parquet", row_group_size=5000)
     categories = tuple(map(str, range(4000)))
     grid = [Numeric(name, Decimal(0), Decimal(3999), Decimal(1), Decimal(0)) for name in ("x", "z")]
-    coded = encode(open_source(tmp_path / "t.parquet"), Schema("t", (*grid, Nominal("y", categories, "0")), rows))
+    coded = encode(
+        open_source(tmp_path / "t.parquet"), Schema("t", (*grid, Nominal("y", categories, "0", missing="0")), rows)
+    )
     for codes in coded.columns.values():
         np.testing.assert_array_equal(codes, numbers % 4000)
 

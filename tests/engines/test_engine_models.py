@@ -35,7 +35,7 @@ SCHEMA = Schema(
     "models",
     (
         Numeric("x", Decimal(0), Decimal(SIZE - 1), Decimal(1), Decimal(0)),
-        Nominal("colour", ("red", "green", "blue"), "red"),
+        Nominal("colour", ("red", "green", "blue"), "red", missing="red"),
     ),
     10_000,
 )

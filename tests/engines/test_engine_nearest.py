@@ -39,7 +39,9 @@ from dpmine.language.parsing import parse_predicate
 from dpmine.language.resolving_keys import resolve_key
 from dpmine.language.views import LEAF, Cell, Rules, Split, Step, Where
 
-SCHEMA = Schema("plane", (number("x", 40), number("y", 10), Nominal("colour", ("red", "blue"), "red")), 10_000)
+SCHEMA = Schema(
+    "plane", (number("x", 40), number("y", 10), Nominal("colour", ("red", "blue"), "red", missing="red")), 10_000
+)
 ROWS = 160
 RANDOM = np.random.default_rng(7)
 TABLE: dict[str, list[Any]] = {

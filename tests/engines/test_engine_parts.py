@@ -34,7 +34,7 @@ PATIENTS = encode(open_source(patients(20_000)), patients_schema())
 
 BASKETS = Schema("baskets", (ItemList("basket", tuple(f"item {n}" for n in range(40)), 8),), 10_000)
 ONE_NUMBER = Schema("numbers", (Numeric("x", Decimal(0), Decimal(4095), Decimal(1), Decimal(0)),), 10_000)
-COPIES = Schema("copies", (Nominal("x", ("a",), "a"),), 10_000)
+COPIES = Schema("copies", (Nominal("x", ("a",), "a", missing="a"),), 10_000)
 
 
 def tables() -> dict[str, EncodedTable]:

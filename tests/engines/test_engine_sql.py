@@ -33,7 +33,7 @@ SCHEMA = Schema(
     (
         Numeric("x", Decimal(0), Decimal(39), Decimal(1), Decimal(0)),
         Numeric("y", Decimal(0), Decimal(9), Decimal(1), Decimal(0)),
-        Nominal("colour", COLOURS, "red"),
+        Nominal("colour", COLOURS, "red", missing="red"),
         ItemList("had", ("flu", "gout"), 2),
     ),
     1000,

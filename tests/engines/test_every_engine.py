@@ -67,7 +67,7 @@ def test_another_engine_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
         return OpenedTable(schema, "toy", lambda split_key: Three(), lambda: closed.append(table))  # type: ignore[arg-type]
 
     monkeypatch.setattr(registry, "ENGINES", {**ENGINES, "toy": open_nothing})
-    schema = Schema("toy", (Nominal("x", ("a", "b"), "a"),), 10)
+    schema = Schema("toy", (Nominal("x", ("a", "b"), "a", missing="a"),), 10)
     with dm.open("somewhere", schema=schema, ledger=None, cap=2000, engine="toy") as data:
         assert data.grant("alice", epsilon=2000).histogram("x", epsilon=1000).counts.tolist() == [3, 3]
     assert closed == ["somewhere"]
@@ -76,12 +76,12 @@ def test_another_engine_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_table_that_is_encoded_already_is_for_the_memory_engine_alone() -> None:
-    schema = Schema("frame", (Nominal("x", ("a", "b"), "a"),), 10)
+    schema = Schema("frame", (Nominal("x", ("a", "b"), "a", missing="a"),), 10)
     table = encode(open_source({"x": ["a", "b"]}), schema)
     for engine in set(ENGINES) - {"memory"}:
         with pytest.raises(dm.RequestError, match="reads files"):
             dm.open(table, schema=schema, cap=1, engine=engine)
-    other = Schema("frame", (Nominal("x", ("a",), "a"),), 10)
+    other = Schema("frame", (Nominal("x", ("a",), "a", missing="a"),), 10)
     with pytest.raises(dm.RequestError, match="encoded under another schema"):
         dm.open(table, schema=other, cap=1)
 
@@ -119,8 +119,8 @@ def test_no_code_is_too_large_to_be_counted_from_any_cell_on(engine: str, size: 
     schema = Schema(
         "wide",
         (
-            Nominal("zip", tuple(f"z{number}" for number in range(size)), "z0"),
-            Nominal("ill", tuple(f"i{number}" for number in range(4)), "i0"),
+            Nominal("zip", tuple(f"z{number}" for number in range(size)), "z0", missing="z0"),
+            Nominal("ill", tuple(f"i{number}" for number in range(4)), "i0", missing="i0"),
         ),
         10_000,
     )
@@ -149,7 +149,7 @@ def test_rows_beyond_what_one_person_may_own_count_nowhere(engine: str) -> None:
 
 @every_engine("frames")
 def test_a_frame_is_opened_as_it_is(engine: str) -> None:
-    schema = Schema("frame", (Nominal("x", ("a", "b"), "a"),), 10)
+    schema = Schema("frame", (Nominal("x", ("a", "b"), "a", missing="a"),), 10)
     with of_table(engine, pa.table({"x": ["a", "b", "b"]}), schema) as make:
         assert make(SPLIT_KEY).counts(resolve_cells((), LEAF, schema), [resolved((AttributeKey("x"),), schema)])[
             0
@@ -158,7 +158,7 @@ def test_a_frame_is_opened_as_it_is(engine: str) -> None:
 
 @every_engine("moments")
 def test_moments_are_categories_by_their_texts(engine: str, tmp_path: Any) -> None:
-    schema = Schema("moments", (Nominal("x", ("1970-01-01", "1970-01-02"), "1970-01-02"),), 10)
+    schema = Schema("moments", (Nominal("x", ("1970-01-01", "1970-01-02"), "1970-01-02", missing="1970-01-02"),), 10)
     pq.write_table(pa.table({"x": pa.array([0, 0, 86_400 * 10**6], pa.timestamp("us"))}), tmp_path / "moments.parquet")
     with of_table(engine, tmp_path / "moments.parquet", schema) as make:
         assert make(SPLIT_KEY).counts(resolve_cells((), LEAF, schema), [resolved((AttributeKey("x"),), schema)])[
@@ -188,9 +188,9 @@ def test_occupied_combinations_are_those_that_looking_at_each_row_finds(
 SCHEMA = Schema(
     "shops",
     (
-        Nominal("colour", ("red", "blue", "grey", "black"), "red"),
+        Nominal("colour", ("red", "blue", "grey", "black"), "red", missing="red"),
         Numeric("size", Decimal(0), Decimal(9), Decimal(1), Decimal(0)),
-        Nominal("ill", ("no", "yes"), "no"),
+        Nominal("ill", ("no", "yes"), "no", missing="no"),
     ),
     1000,
     class_attribute="ill",

@@ -88,7 +88,7 @@ def test_columns_of_every_plain_type_have_the_same_codes_as_categories_and_as_nu
     path = tmp_path / "typed.parquet"
     pq.write_table(pa.table({"x": column}), path)
     texts = ("1", "1.0", "1.5", "0", "2", "True", "False", "inf", "x'; DROP TABLE rows_of_files; --", "é", "other")
-    assert_codes_as_in_memory(engine, path, Schema("texts", (Nominal("x", texts, "other"),), 100))
+    assert_codes_as_in_memory(engine, path, Schema("texts", (Nominal("x", texts, "other", missing="other"),), 100))
     assert_codes_as_in_memory(
         engine, path, Schema("numbers", (Numeric("x", Decimal(0), Decimal(3), Decimal("0.5"), Decimal(1)),), 100)
     )
@@ -130,7 +130,11 @@ def test_an_analyst_cannot_tell_the_engines_apart(lake: str, tmp_path: Path) -> 
 @every_other_engine
 def test_a_text_that_looks_like_sql_is_a_text(lake: str, engine: str) -> None:
     poison = "a'\"; DROP VIEW rows_of_files; --"
-    schema = Schema("poison", (Nominal("ward", (poison, "north"), "north"), ItemList("history", (poison,), 3, "';")), 1000)
+    schema = Schema(
+        "poison",
+        (Nominal("ward", (poison, "north"), "north", missing="north"), ItemList("history", (poison,), 3, "';")),
+        1000,
+    )
     assert_codes_as_in_memory(engine, lake, schema)
 
 
@@ -142,7 +146,7 @@ def test_files_of_other_types_are_not_one_table(tmp_path: Path, engine: str) -> 
     with pytest.raises(dm.DataError, match="same columns of the same types"):
         dm.open(
             str(tmp_path / "*.parquet"),
-            schema=Schema("t", (Nominal("x", ("7",), "7"),), 10),
+            schema=Schema("t", (Nominal("x", ("7",), "7", missing="7"),), 10),
             ledger=None,
             cap=1,
             engine=engine,
@@ -155,6 +159,10 @@ def test_a_value_that_cannot_be_read_fails_when_the_table_is_opened(tmp_path: Pa
     pq.write_table(pa.table({"x": column}), tmp_path / "bad.parquet")
     with pytest.raises(dm.DataError, match="cannot be read") as refused:
         dm.open(
-            tmp_path / "bad.parquet", schema=Schema("t", (Nominal("x", ("a",), "a"),), 10), ledger=None, cap=1, engine=engine
+            tmp_path / "bad.parquet",
+            schema=Schema("t", (Nominal("x", ("a",), "a", missing="a"),), 10),
+            ledger=None,
+            cap=1,
+            engine=engine,
         )
     assert "secret" not in str(refused.value)

@@ -27,9 +27,9 @@ from dpmine.facts.schema import Schema
 from dpmine.facts.sources import FileSource, open_source
 
 ROWS = 50
-SCHEMA = Schema("s", (Nominal("x", ("a", "b"), "a"), Nominal("y", ("a", "b"), "a")), ROWS)
-LISTS = Schema("l", (Nominal("x", ("a", "b"), "a"), ItemList("y", ("a", "b"), 2)), ROWS)
-PERSONS = Schema("p", (Nominal("x", ("a", "b"), "a"),), ROWS, unit=Unit("y", 1))
+SCHEMA = Schema("s", (Nominal("x", ("a", "b"), "a", missing="a"), Nominal("y", ("a", "b"), "a", missing="a")), ROWS)
+LISTS = Schema("l", (Nominal("x", ("a", "b"), "a", missing="a"), ItemList("y", ("a", "b"), 2)), ROWS)
+PERSONS = Schema("p", (Nominal("x", ("a", "b"), "a", missing="a"),), ROWS, unit=Unit("y", 1))
 
 
 def write(path: Path, letter: str) -> None:

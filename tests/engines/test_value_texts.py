@@ -277,7 +277,7 @@ def schema_for(table: pa.Table, names: tuple[str, ...]) -> Schema:
         values = table[name].to_pylist()
         texts = [text for value in values[:6] for text in (text_of_value(value), str(value)) if text]
         texts = list(dict.fromkeys(["other", *texts]))
-        attributes.append(Nominal(name, tuple(texts), "other"))
+        attributes.append(Nominal(name, tuple(texts), "other", missing="other"))
     return Schema("kinds", tuple(attributes), 100)
 
 
@@ -334,7 +334,7 @@ def test_moments_with_a_zone_are_read_without_further_packages_and_in_no_machine
 
 
 def test_persons_named_by_small_floats_are_refused_in_a_list_of_numpys_numbers() -> None:
-    schema = Schema("p", (Nominal("a", ("x", "y"), "x"),), 10, unit=Unit("who", 1))
+    schema = Schema("p", (Nominal("a", ("x", "y"), "x", missing="x"),), 10, unit=Unit("who", 1))
     for one in (0.5, np.float32(0.5), np.float16(0.5)):
         with pytest.raises(DataError, match="by floats"):
             encode(open_source({"a": ["x"], "who": [one]}), schema)
@@ -344,7 +344,7 @@ def test_persons_named_by_small_floats_are_refused_in_a_list_of_numpys_numbers()
 
 
 def encoding(table: Any, schema: Schema | None = None) -> str:
-    return encoding_of(open_source(table), schema or Schema("r", (Nominal("x", ("1", "2"), "1"),), 10))
+    return encoding_of(open_source(table), schema or Schema("r", (Nominal("x", ("1", "2"), "1", missing="1"),), 10))
 
 
 def test_every_kind_of_source_and_every_stated_type_is_another_root(tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_every_kind_of_source_and_every_stated_type_is_another_root(tmp_path: Pa
 
 
 def test_the_persons_column_is_part_of_the_root_and_an_unread_column_is_not() -> None:
-    schema = Schema("p", (Nominal("x", ("1", "2"), "1"),), 10, unit=Unit("who", 1))
+    schema = Schema("p", (Nominal("x", ("1", "2"), "1", missing="1"),), 10, unit=Unit("who", 1))
     ints, texts = (pd.DataFrame({"x": [1], "who": [who], "unread": [who]}) for who in (1, "1"))
     assert encoding(ints, schema) != encoding(texts, schema)
     assert encoding(ints) == encoding(texts)

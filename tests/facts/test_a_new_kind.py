@@ -154,8 +154,8 @@ def test_an_engine_that_cannot_read_a_new_kind_says_so(schema: Schema, tmp_path:
 # -- what every kind promises ------------------------------------------------------------------------------------------
 
 SINGLES: list[Single] = [
-    Nominal("x", ("a", "b", "c"), "b"),
-    Nominal("x", ("only",), "only"),
+    Nominal("x", ("a", "b", "c"), "b", missing="b"),
+    Nominal("x", ("only",), "only", missing="only"),
     Numeric("x", Decimal("-0.5"), Decimal("2"), Decimal("0.25"), Decimal("1")),
     Weekday("x", "Wednesday"),
 ]

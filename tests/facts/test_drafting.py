@@ -105,17 +105,17 @@ def test_a_draft_is_named_after_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ([1, 2, 3] * 10, Nominal("x", ("1", "2", "3", "other"), "other")),
-        ([10, 9, 100] * 10, Nominal("x", ("9", "10", "100", "other"), "other")),
-        (["a", "?", "b"], Nominal("x", ("?", "a", "b"), "?")),
-        (["a", "Unknown", None], Nominal("x", ("Unknown", "a"), "Unknown")),
-        ([True, False, None], Nominal("x", ("False", "True", "other"), "other")),
-        ([None, None], Nominal("x", ("other",), "other")),
-        ([], Nominal("x", ("other",), "other")),
+        ([1, 2, 3] * 10, Nominal("x", ("1", "2", "3", "other"), "other", missing="other")),
+        ([10, 9, 100] * 10, Nominal("x", ("9", "10", "100", "other"), "other", missing="other")),
+        (["a", "?", "b"], Nominal("x", ("?", "a", "b"), "?", missing="?")),
+        (["a", "Unknown", None], Nominal("x", ("Unknown", "a"), "Unknown", missing="Unknown")),
+        ([True, False, None], Nominal("x", ("False", "True", "other"), "other", missing="other")),
+        ([None, None], Nominal("x", ("other",), "other", missing="other")),
+        ([], Nominal("x", ("other",), "other", missing="other")),
         (list(range(100)), Numeric("x", Decimal(0), Decimal(99), Decimal(1), Decimal(0))),
         ([0.5, 1.5], Numeric("x", Decimal("0.5"), Decimal("1.5"), Decimal("0.01"), Decimal("0.5"))),
         ([0.0, 1000.5] * 30, Numeric("x", Decimal(0), Decimal("1010"), Decimal(10), Decimal(0))),
-        (["1.5", "x"], Nominal("x", ("1.5", "x", "other"), "other")),
+        (["1.5", "x"], Nominal("x", ("1.5", "x", "other"), "other", missing="other")),
         ([["a", "b"], ["b"], []], ItemList("x", ("a", "b"), 2)),
         (["a|b", "c|a", "b"], ItemList("x", ("a", "b", "c"), 2)),
         ([f"name {n}" for n in range(200)], None),
@@ -188,7 +188,7 @@ def test_the_taxonomies_of_adult_are_read_from_nested_json(data_folder: Path) ->
     for name, tree in trees.items():
         ((root, inner),) = tree.items()
         node = TaxonomyNode.parse(root, inner)
-        schema = Schema("t", (Nominal(name, node.leaves(), node.leaves()[0], node),), 10)
+        schema = Schema("t", (Nominal(name, node.leaves(), node.leaves()[0], node, missing=node.leaves()[0]),), 10)
         assert Schema.from_toml(schema.to_toml()) == schema
         subsets = dm.one_versus_rest(schema, name).subsets
         assert set(node.leaves()) <= {members[0] for members in subsets if len(members) == 1}
@@ -200,7 +200,7 @@ def test_the_taxonomies_of_adult_are_read_from_nested_json(data_folder: Path) ->
 SCHEMA = Schema(
     "checked",
     (
-        Nominal("ward", ("north", "south"), "south"),
+        Nominal("ward", ("north", "south"), "south", missing="south"),
         Numeric("age", Decimal(0), Decimal(10), Decimal(1), Decimal(5)),
         ItemList("history", ("flu", "asthma"), 2),
     ),

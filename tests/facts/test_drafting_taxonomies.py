@@ -118,7 +118,7 @@ def test_a_drafted_taxonomy_is_a_useful_tree_and_a_function_of_the_set_of_names(
     assert groups
     assert all(2 <= len(group.leaves()) < len(categories) - 1 for group in groups)
     assert TaxonomyNode(other) in tree.children
-    schema = Schema("t", (Nominal("x", tuple(categories), other, tree),), 10, drafted=True)
+    schema = Schema("t", (Nominal("x", tuple(categories), other, tree, missing=other),), 10, drafted=True)
     assert Schema.from_toml(schema.to_toml()) == schema
 
 

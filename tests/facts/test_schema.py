@@ -36,6 +36,7 @@ categories = ["north", "south", "other"]
 [attributes.age]
 kind = "numeric"
 low = 0
+missing = 0
 high = 110
 
 [attributes.history]
@@ -75,7 +76,7 @@ def test_a_schema_comes_back_from_its_file(tmp_path: Path) -> None:
 def test_what_is_left_out_of_the_toml_has_a_documented_default() -> None:
     schema = Schema.from_toml(PATIENTS)
     ward, age, history = schema.attributes
-    assert ward == Nominal("ward", ("north", "south", "other"), other="other")
+    assert ward == Nominal("ward", ("north", "south", "other"), other="other", missing="other")
     assert age == Numeric("age", Decimal(0), Decimal(110), step=Decimal(1), missing=Decimal(0))
     assert history == ItemList("history", ("flu", "asthma"), 6, separator="|")
     assert (schema.unit.name, schema.drafted, schema.class_attribute, schema.drop) == ("row", False, "ward", ("patient_id",))
@@ -164,7 +165,7 @@ def test_a_taxonomy_that_is_no_tree_over_the_categories_is_refused(toml: str) ->
 def test_siblings_of_one_name_are_refused_because_toml_cannot_tell_them_apart() -> None:
     twins = TaxonomyNode("any", (TaxonomyNode("g", (TaxonomyNode("x"),)), TaxonomyNode("g", (TaxonomyNode("y"),))))
     with pytest.raises(SchemaError, match="taxonomy"):
-        Nominal("n", ("x", "y"), "x", twins)
+        Nominal("n", ("x", "y"), "x", twins, missing="x")
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------
@@ -299,11 +300,11 @@ def test_a_schema_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
 
 
 def test_a_schema_built_in_python_is_held_to_the_same_rules() -> None:
-    ward = Nominal("ward", ("north", "south"), "south")
+    ward = Nominal("ward", ("north", "south"), "south", missing="south")
     with pytest.raises(SchemaError, match="twice"):
         Schema("x", (ward, ward), 10)
     with pytest.raises(SchemaError, match="categories"):
-        Nominal("n", tuple(map(str, range(MOST_CATEGORIES + 1))), "0")
+        Nominal("n", tuple(map(str, range(MOST_CATEGORIES + 1))), "0", missing="0")
     for low, high, step in (("NaN", "1", "1"), ("0", "Infinity", "1"), ("0", "1e400", "1e399"), ("0", "1e-20", "1e-21")):
         with pytest.raises(SchemaError) as refused:
             Numeric("x", Decimal(low), Decimal(high), Decimal(step), Decimal(0))
@@ -314,7 +315,7 @@ def test_a_schema_built_in_python_is_held_to_the_same_rules() -> None:
 
 def test_the_largest_grid_and_the_largest_category_list_are_allowed() -> None:
     assert Numeric("x", Decimal(0), Decimal(4095), Decimal(1), Decimal(0)).size == MOST_GRID_POINTS
-    assert Nominal("n", tuple(map(str, range(MOST_CATEGORIES))), "0").size == MOST_CATEGORIES
+    assert Nominal("n", tuple(map(str, range(MOST_CATEGORIES))), "0", missing="0").size == MOST_CATEGORIES
 
 
 # -- looking things up -------------------------------------------------------------------------------------------------

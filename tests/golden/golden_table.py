@@ -30,13 +30,13 @@ HISTORY = ("flu", "asthma", "allergy")
 SCHEMA = Schema(
     "golden",
     (
-        Nominal("ward", WARDS, "north", TAXONOMY),
-        Nominal("cough", COUGH, "no"),
+        Nominal("ward", WARDS, "north", TAXONOMY, missing="north"),
+        Nominal("cough", COUGH, "no", missing="no"),
         Numeric("age", Decimal(0), Decimal(100), Decimal(1), Decimal(40)),
         Numeric("dose", Decimal(0), Decimal(5), Decimal("0.25"), Decimal(1)),
         Numeric("weight", Decimal(40), Decimal(120), Decimal(5), Decimal(70)),
         ItemList("history", HISTORY, 3),
-        Nominal("diagnosis", DIAGNOSES, "healthy"),
+        Nominal("diagnosis", DIAGNOSES, "healthy", missing="healthy"),
     ),
     1000,
     "diagnosis",

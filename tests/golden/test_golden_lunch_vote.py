@@ -64,7 +64,10 @@ def canteens() -> Iterator[dm.DataSet]:
     votes = [meal for meal, count in zip(MEALS, VOTES, strict=True) for _ in range(count)]
     schema = dm.Schema(
         name="canteens",
-        attributes=(dm.Nominal("room", rooms, rooms[0]), dm.Nominal("vote", MEALS, MEALS[-1])),
+        attributes=(
+            dm.Nominal("room", rooms, rooms[0], missing=rooms[0]),
+            dm.Nominal("vote", MEALS, MEALS[-1], missing=MEALS[-1]),
+        ),
         rows_at_most=10**6,
     )
     columns = {"room": [room for room in rooms for _ in votes], "vote": votes * DRAWS}

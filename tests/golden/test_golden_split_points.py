@@ -78,9 +78,9 @@ def copies() -> Iterator[dm.DataSet]:
     schema = dm.Schema(
         name="copies",
         attributes=(
-            dm.Nominal("copy", names, names[0]),
+            dm.Nominal("copy", names, names[0], missing=names[0]),
             dm.Numeric("value", Decimal(0), Decimal(12), Decimal(1), Decimal(0)),
-            dm.Nominal("label", ("a", "b"), "a"),
+            dm.Nominal("label", ("a", "b"), "a", missing="a"),
         ),
         rows_at_most=10**5,
         class_attribute="label",

@@ -27,6 +27,7 @@ SCHEMA = dm.Schema.from_toml(
     kind = "nominal"
     categories = ["a", "b"]
     other = "a"
+    missing = "a"
     """
 )
 

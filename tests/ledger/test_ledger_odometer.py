@@ -456,7 +456,9 @@ def test_a_dry_run_says_exactly_what_the_query_will_cost(owner):
 
 
 def test_every_version_and_every_meaning_of_the_codes_is_a_root_and_roots_add_up(tmp_path):
-    other = dm.Schema("clinic", (*SCHEMA.attributes[:2], dm.Nominal("age", ("0", "1", "2", "3"), "0")), rows_at_most=1000)
+    other = dm.Schema(
+        "clinic", (*SCHEMA.attributes[:2], dm.Nominal("age", ("0", "1", "2", "3"), "0", missing="0")), rows_at_most=1000
+    )
     spent = []
     for schema, version in ((SCHEMA, "1"), (SCHEMA, "2"), (other, "1")):
         with dm.open(small_table(schema), schema=schema, ledger=tmp_path / "l.db", cap=10, version=version) as dataset:

@@ -13,7 +13,7 @@ from dpmine.budget import renewal as renewal_module
 from dpmine.budget.renewal import Renewal
 from dpmine.kernel.ledger import book as ledger_module
 
-SCHEMA = dm.Schema("visits", (dm.Nominal("ward", ("north", "south"), "north"),), 100)
+SCHEMA = dm.Schema("visits", (dm.Nominal("ward", ("north", "south"), "north", missing="north"),), 100)
 ROWS = {"ward": ["north", "south", "south"]}
 TODAY = date(2026, 3, 14)
 

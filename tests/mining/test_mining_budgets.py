@@ -31,9 +31,9 @@ from dpmine.noise.spread import deviation, loss_bound, of_counts
 
 def facts(nominal: int, numeric: int, points: int = 50) -> Schema:
     """So many attributes of two categories, and numeric ones of so many points."""
-    attributes: list[Any] = [Nominal(f"n{place}", ("a", "b"), "a") for place in range(nominal)]
+    attributes: list[Any] = [Nominal(f"n{place}", ("a", "b"), "a", missing="a") for place in range(nominal)]
     attributes += [Numeric(f"x{place}", Decimal(1), Decimal(points), Decimal(1), Decimal(1)) for place in range(numeric)]
-    return Schema("facts", (*attributes, Nominal("class", ("no", "yes"), "no")), 10_000, "class")
+    return Schema("facts", (*attributes, Nominal("class", ("no", "yes"), "no", missing="no")), 10_000, "class")
 
 
 def epsilons(plan: BudgetPlan) -> set[Epsilon]:

@@ -195,7 +195,9 @@ def test_a_table_without_a_column_that_the_tree_reads_is_refused() -> None:
 
 def labelled(categories: tuple[str, ...]) -> Schema:
     """The class of the world, with other labels."""
-    return Schema("mined", (*SCHEMA.attributes[:-1], Nominal("class", categories, categories[0])), 1000, "class")
+    return Schema(
+        "mined", (*SCHEMA.attributes[:-1], Nominal("class", categories, categories[0], missing=categories[0])), 1000, "class"
+    )
 
 
 INTS, TRUTHS, WORDS = ("0", "1"), ("False", "True"), ("no", "yes")

@@ -29,7 +29,7 @@ ODD = Schema(
     "odd",
     (
         Numeric("age", Decimal(-20), Decimal(80), Decimal("0.5"), Decimal(0)),
-        Nominal("colour", ("red", "blue"), "red"),
+        Nominal("colour", ("red", "blue"), "red", missing="red"),
         Numeric("income", Decimal(1000), Decimal(9000), Decimal(20), Decimal(1000)),
     ),
     10_000,

@@ -75,7 +75,7 @@ def test_neighbouring_tables_can_give_the_same_model(name: str) -> None:
     models of one table have been is a quarter or more of what the other draws (measured; seldom less, and then by little),
     so that none of 100 in common has a chance far below 1e-6. With 60 models each it was 1e-5.
     """
-    attributes = (Nominal("flag", ("no", "yes"), "no"), Nominal("class", ("no", "yes"), "no"))
+    attributes = (Nominal("flag", ("no", "yes"), "no", missing="no"), Nominal("class", ("no", "yes"), "no", missing="no"))
     schema = Schema("small", attributes, 10, "class")
     make = {
         "TreeClassifier": lambda: dm.TreeClassifier(2, 1, leaf_share=0.75, stopping=0),

@@ -211,7 +211,10 @@ class Watched(Watching):
 def crowd(more: bool) -> tuple[Schema, Table]:
     """Rows of one class in one branch of each of 30 attributes; one more of the other class, alone in a branch of one."""
     names = [f"a{number}" for number in range(30)]
-    attributes = (*(Nominal(name, ("x", "y"), "x") for name in names), Nominal("class", ("c0", "c1"), "c0"))
+    attributes = (
+        *(Nominal(name, ("x", "y"), "x", missing="x") for name in names),
+        Nominal("class", ("c0", "c1"), "c0", missing="c0"),
+    )
     schema = Schema("mined", attributes, 1000, "class")
     table: Table = {name: ["x"] * 100 for name in names} | {"class": ["c0"] * 100}
     if more:

@@ -62,7 +62,7 @@ def test_cross_validation_works_with_frames_arrays_and_labels_of_all_types(name:
 
 
 def test_cross_validation_by_auc_and_with_numbers_as_labels() -> None:
-    attributes = (*SCHEMA.attributes[:-1], dm.Nominal("class", ("0", "1"), "0"))
+    attributes = (*SCHEMA.attributes[:-1], dm.Nominal("class", ("0", "1"), "0", missing="0"))
     schema = dm.Schema("mined", attributes, 1000, "class")
     model = dm.TreeClassifier(100, schema=schema)
     scores = cross_val_score(model, X, (Y == "c1").astype(int), cv=3, scoring="roc_auc")

@@ -117,7 +117,7 @@ def test_a_tree_that_grows_too_large_ends_within_its_budget(name: str, most: int
 
 def wide_schema(points: int = 4000, attributes: int = 5) -> Schema:
     numeric = tuple(Numeric(f"x{n}", Decimal(1), Decimal(points), Decimal(1), Decimal(1)) for n in range(attributes))
-    return Schema("wide", (*numeric, Nominal("class", ("no", "yes"), "no")), 10_000, "class")
+    return Schema("wide", (*numeric, Nominal("class", ("no", "yes"), "no", missing="no")), 10_000, "class")
 
 
 def test_a_forest_that_a_plan_allows_can_be_grown() -> None:
@@ -171,10 +171,10 @@ def test_attributes_with_one_category_and_two_grid_points_do_no_harm(name: str) 
     schema = Schema(
         "odd",
         (
-            Nominal("constant", ("only",), "only"),
+            Nominal("constant", ("only",), "only", missing="only"),
             Numeric("half", Decimal(0), Decimal(1), Decimal(1), Decimal(0)),
             Numeric("point", Decimal(0), Decimal(1), Decimal(2), Decimal(0)),
-            Nominal("class", ("no", "yes"), "no"),
+            Nominal("class", ("no", "yes"), "no", missing="no"),
         ),
         1000,
         "class",
@@ -193,8 +193,10 @@ def test_an_attribute_of_one_category_takes_a_level_and_no_more(name: str) -> No
     """
     names = ("constant", "one", "other")
     categories = (("only",), ("x", "y"), ("x", "y"))
-    attributes = [Nominal(name, listed, listed[0]) for name, listed in zip(names, categories, strict=True)]
-    schema = Schema("either", (*attributes, Nominal("class", ("no", "yes"), "no")), 1000, "class")
+    attributes = [
+        Nominal(name, listed, listed[0], missing=listed[0]) for name, listed in zip(names, categories, strict=True)
+    ]
+    schema = Schema("either", (*attributes, Nominal("class", ("no", "yes"), "no", missing="no")), 1000, "class")
     rows = [("only", a, b, "yes" if a != b else "no") for a in "xy" for b in "xy"] * 25
     table = {name: [row[place] for row in rows] for place, name in enumerate((*names, "class"))}
     for _ in range(30):
@@ -204,7 +206,10 @@ def test_an_attribute_of_one_category_takes_a_level_and_no_more(name: str) -> No
 
 def test_a_part_of_the_domain_without_a_point_to_split_at_is_not_asked_again() -> None:
     """DiffP-C4.5 on 3 grid points: below the first cut one side is a single point."""
-    attributes = (Numeric("x", Decimal(0), Decimal(2), Decimal(1), Decimal(0)), Nominal("class", ("no", "yes"), "no"))
+    attributes = (
+        Numeric("x", Decimal(0), Decimal(2), Decimal(1), Decimal(0)),
+        Nominal("class", ("no", "yes"), "no", missing="no"),
+    )
     schema = Schema("three", attributes, 100, "class")
     table = {"x": [0, 1, 2] * 10, "class": ["no", "yes", "no"] * 10}
     model = fitted(dm.DiffPC45(HUGE, 5, "gini", pruning=False), table, schema)
@@ -240,7 +245,7 @@ def nothing_spent(model: Any, words: str, schema: Schema = SCHEMA, error: type[E
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_schema_without_a_class_is_refused(name: str) -> None:
-    schema = Schema("none", (Nominal("kind", ("a", "b"), "a"), Numeric("x", *map(Decimal, (0, 9, 1, 0)))), 10)
+    schema = Schema("none", (Nominal("kind", ("a", "b"), "a", missing="a"), Numeric("x", *map(Decimal, (0, 9, 1, 0)))), 10)
     nothing_spent(EVERY[name](), "names no class", schema, dm.SchemaError)
 
 
@@ -250,13 +255,13 @@ NOTHING = [None, ItemList("past", ("flu",), 2), Numeric("x", *map(Decimal, (0, 1
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("attribute", NOTHING, ids=["only a class", "a list", "one grid point"])
 def test_a_schema_with_nothing_to_split_by_is_refused(name: str, attribute: Any) -> None:
-    attributes = (Nominal("class", ("no", "yes"), "no"), *([attribute] if attribute else []))
+    attributes = (Nominal("class", ("no", "yes"), "no", missing="no"), *([attribute] if attribute else []))
     nothing_spent(EVERY[name](), "no attribute but the class", Schema("bare", attributes, 10, "class"))
 
 
 @pytest.mark.parametrize("name", ["TreeClassifier", "GreedyForest", "RandomForest"])
 def test_an_attribute_of_one_category_is_nothing_to_split_by(name: str) -> None:
-    attributes = (Nominal("class", ("no", "yes"), "no"), Nominal("one", ("a",), "a"))
+    attributes = (Nominal("class", ("no", "yes"), "no", missing="no"), Nominal("one", ("a",), "a", missing="a"))
     nothing_spent(EVERY[name](), "no attribute but the class", Schema("bare", attributes, 10, "class"))
 
 

@@ -21,7 +21,7 @@ from dpmine.mining.clustering import saved_synopsis
 NAMES = ("x", "y", "z")
 SCHEMA = Schema(
     "points",
-    (*(numeric(name, -5, 5, "0.1") for name in NAMES), Nominal("ward", ("a", "b"), "a")),
+    (*(numeric(name, -5, 5, "0.1") for name in NAMES), Nominal("ward", ("a", "b"), "a", missing="a")),
     10_000,
 )
 RANDOM = np.random.default_rng(5)

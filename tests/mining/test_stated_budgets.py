@@ -41,7 +41,7 @@ POINTS = Schema(
     (number("x", 100), number("y", 100)),
     1000,
 )
-LINE = Schema("line", (POINTS.attributes[0], Nominal("class", ("no", "yes"), "no")), 1000, "class")
+LINE = Schema("line", (POINTS.attributes[0], Nominal("class", ("no", "yes"), "no", missing="no")), 1000, "class")
 
 
 def spots(schema: Schema) -> Table:

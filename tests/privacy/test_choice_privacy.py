@@ -187,7 +187,10 @@ def many_attributes(count: int) -> tuple[Schema, dict[str, list[Any]], dict[str,
     names = [f"a{number}" for number in range(count)]
     schema = Schema(
         name="many",
-        attributes=(*(Nominal(name, ("x", "y"), "x") for name in names), Nominal("ill", ("no", "yes"), "no")),
+        attributes=(
+            *(Nominal(name, ("x", "y"), "x", missing="x") for name in names),
+            Nominal("ill", ("no", "yes"), "no", missing="no"),
+        ),
         rows_at_most=1000,
         class_attribute="ill",
     )
@@ -220,7 +223,7 @@ def test_the_printed_formula_costs_nearly_twice_for_gini() -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_some_row_changes_a_label_by_nearly_epsilon(mechanism: str) -> None:
     labels = tuple(f"l{number}" for number in range(60))
-    schema = Schema("labels", (Nominal("label", labels, labels[0]),), rows_at_most=1000)
+    schema = Schema("labels", (Nominal("label", labels, labels[0], missing=labels[0]),), rows_at_most=1000)
     asked = query(ChooseLabel(AttributeKey("label"), mechanism, "monotone"))
     columns = {"label": list(labels)}
     more = {"label": [*labels, labels[7]]}

@@ -151,7 +151,7 @@ EMPTY = dm.Schema(
     name="empty",
     attributes=(
         dm.Numeric("value", Decimal(0), Decimal(4095), Decimal(1), Decimal(0)),
-        dm.Nominal("group", ("a", "b", "c", "d", "e", "f", "g", "h"), "a"),
+        dm.Nominal("group", ("a", "b", "c", "d", "e", "f", "g", "h"), "a", missing="a"),
     ),
     rows_at_most=10,
 )

@@ -40,7 +40,7 @@ Row = tuple[Any, str, int, tuple[str, ...]]
 
 def schema(at_most: int) -> Schema:
     attributes = (
-        Nominal("colour", ("red", "blue"), "red"),
+        Nominal("colour", ("red", "blue"), "red", missing="red"),
         Numeric("size", Decimal(0), Decimal(2), Decimal(1), Decimal(0)),
         ItemList("had", ("flu", "gout"), 3),
     )
@@ -230,4 +230,4 @@ def test_units_are_written_to_toml_and_read_back_and_mistakes_are_said(tmp_path:
         with pytest.raises(dm.SchemaError):
             Unit(*unit)
     with pytest.raises(dm.SchemaError, match="cannot also be an attribute"):
-        Schema("s", (Nominal("who", ("a",), "a"),), 10, unit=Unit("who", 2))
+        Schema("s", (Nominal("who", ("a",), "a", missing="a"),), 10, unit=Unit("who", 2))

@@ -110,7 +110,7 @@ def test_the_stability_check_catches_parts(mistake: Parts) -> None:
 WIDE = Schema(
     name="wide",
     attributes=(
-        *(Nominal(f"n{number}", tuple(map(str, range(2000))), "0") for number in range(7)),
+        *(Nominal(f"n{number}", tuple(map(str, range(2000))), "0", missing="0") for number in range(7)),
         Numeric("x", Decimal(0), Decimal(4000), Decimal(1), Decimal(0)),
         ItemList("items", ("a", "b", "c"), 3),
         ItemList("more", ("a", "b", "c"), 3),

@@ -37,7 +37,7 @@ SUM, MEAN, VARIANCE = ((1,), False), ((0, 1), True), ((0, 1, 2), True)
 
 
 def schema_of(numeric: Numeric) -> Schema:
-    return Schema("sums", (numeric, Nominal("c", ("a", "b"), "a")), 1000)
+    return Schema("sums", (numeric, Nominal("c", ("a", "b"), "a", missing="a")), 1000)
 
 
 def ask(values: list[Any], numeric: Numeric, question: Any, epsilon: str = "1") -> tuple[tuple[int, ...], list[Fraction]]:

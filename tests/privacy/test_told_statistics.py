@@ -64,7 +64,7 @@ GRIDS = [
 
 
 def schema_of(*numeric: Numeric, unit: Unit = Unit()) -> Schema:  # noqa: B008 (frozen)
-    return Schema("told", (*numeric, Nominal("c", ("a", "b"), "a")), 1000, unit=unit)
+    return Schema("told", (*numeric, Nominal("c", ("a", "b"), "a", missing="a")), 1000, unit=unit)
 
 
 def asked(question: Question, epsilon: Epsilon = ONE, *steps: Step, rules: Rules = LEAF) -> Query:

@@ -193,7 +193,7 @@ def test_a_seed_makes_raw_rows_reproducible() -> None:
 
 
 def released_of(weights: Any, counts: Any) -> ReleasedTable:
-    attributes = (Nominal("letter", tuple("abcdef"), "a"), Nominal("class", ("no", "yes"), "no"))
+    attributes = (Nominal("letter", tuple("abcdef"), "a", missing="a"), Nominal("class", ("no", "yes"), "no", missing="no"))
     values = {"letter": (CutValue("left", (0, 2, 4)), CutValue("right", (1, 3, 5)))}
     schema = Schema("drawn", attributes, 10**6, "class")
     table = np.array(counts, dtype=np.int64)
@@ -247,7 +247,10 @@ def test_other_weights_are_noticed() -> None:
 
 def test_attributes_are_drawn_independently_within_a_group_and_rows_are_shuffled() -> None:
     """Chi-square of pairs of letters against evenness: false alarms below 1e-6 (seeded)."""
-    attributes = (*(Nominal(name, ("a", "b", "c"), "a") for name in "xy"), Nominal("class", ("no", "yes"), "no"))
+    attributes = (
+        *(Nominal(name, ("a", "b", "c"), "a", missing="a") for name in "xy"),
+        Nominal("class", ("no", "yes"), "no", missing="no"),
+    )
     whole = {name: (CutValue("any", (0, 1, 2)),) for name in "xy"}
     released = ReleasedTable(
         Schema("two", attributes, 10**6, "class"), whole, np.array([[0, 0]]), np.array([[20_000, 20_000]])
@@ -411,7 +414,7 @@ def test_grid_points_come_back_as_numbers_of_their_kind() -> None:
         Numeric("tens", Decimal(0), Decimal(100), Decimal(10), Decimal(0)),
         Numeric("halves", Decimal("0.5"), Decimal("9.5"), Decimal(1), Decimal("0.5")),
         Numeric("below", Decimal(-3), Decimal(3), Decimal(1), Decimal(0)),
-        Nominal("class", ("no", "yes"), "no"),
+        Nominal("class", ("no", "yes"), "no", missing="no"),
     )
     schema = Schema("grids", attributes, 100, "class")
     table = {"tens": [10, 25, 100], "halves": [0.5, 3.7, 9.5], "below": [-3, 0, 3], "class": ["no", "yes", "no"]}

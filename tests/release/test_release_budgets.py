@@ -42,9 +42,9 @@ from dpmine.tables.private_table import PrivateTable
 
 def facts(nominal: int, numeric: int, points: int = 50) -> Schema:
     """So many attributes of three categories, and numeric ones of so many points."""
-    attributes: list[Any] = [Nominal(f"n{place}", ("a", "b", "c"), "a") for place in range(nominal)]
+    attributes: list[Any] = [Nominal(f"n{place}", ("a", "b", "c"), "a", missing="a") for place in range(nominal)]
     attributes += [Numeric(f"x{place}", Decimal(1), Decimal(points), Decimal(1), Decimal(1)) for place in range(numeric)]
-    return Schema("facts", (*attributes, Nominal("class", ("no", "yes"), "no")), 10_000, "class")
+    return Schema("facts", (*attributes, Nominal("class", ("no", "yes"), "no", missing="no")), 10_000, "class")
 
 
 def rows_of(schema: Schema, rows: int = 60) -> dict[str, list[Any]]:

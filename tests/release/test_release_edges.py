@@ -38,7 +38,7 @@ from dpmine.release.counting import AUTO, at_least, groups_of
 from dpmine.release.diffgen import DiffGen
 from dpmine.release.tree_release import TreeRelease
 
-YES_NO = Nominal("class", ("no", "yes"), "no")
+YES_NO = Nominal("class", ("no", "yes"), "no", missing="no")
 RELEASES: list[Any] = [DiffGen, ContingencyTable, TreeRelease]
 SETTING = {DiffGen: ("threshold", 3), ContingencyTable: ("threshold", 3), TreeRelease: ("max_depth", 3)}
 """A parameter of each that is not epsilon, and another value for it."""
@@ -98,7 +98,7 @@ def test_a_taxonomy_of_any_shape_is_cut_down_to_its_categories(form: Any, random
     tree = tree_of(form, [0])
     categories = list(tree.leaves())
     random.shuffle(categories)
-    attribute = Nominal("tree", tuple(categories), categories[0], tree)
+    attribute = Nominal("tree", tuple(categories), categories[0], tree, missing=categories[0])
     cut = root_cut(attribute)
     steps = 0
     while cut.candidates():
@@ -154,7 +154,7 @@ def test_intervals_of_any_kind_cover_the_grid(points: int, bins: int, seed: int)
 
 def test_names_that_stand_twice_in_a_cut_are_told_apart() -> None:
     tree = TaxonomyNode.parse("all", {"left": {"rest": ["x", "y"], "l": ["w"]}, "right": {"rest": ["u", "v"], "r": ["t"]}})
-    cut = root_cut(Nominal("letter", tree.leaves(), "x", tree)).specialised(0)
+    cut = root_cut(Nominal("letter", tree.leaves(), "x", tree, missing="x")).specialised(0)
     assert [value.name for value in cut.values()] == ["left", "right"]
     below = cut.specialised(1).specialised(0)
     assert [value.name for value in below.values()] == ["rest (x, y)", "l", "rest (u, v)", "r"]
@@ -164,7 +164,7 @@ def test_a_category_may_be_named_as_a_told_apart_value() -> None:
     tree = TaxonomyNode.parse(
         "all", {"left": {"rest": ["x", "y"], "w": {}}, "right": {"rest": ["u", "v"], "rest (x, y)": {}}}
     )
-    schema = of(Nominal("letter", tree.leaves(), "x", tree))
+    schema = of(Nominal("letter", tree.leaves(), "x", tree, missing="x"))
     table = drawn(schema, 20)
     model = fitted(dm.DiffGen(HUGE, 3), table, schema)
     assert shown_groups(model) == true_groups(model, table, schema)
@@ -172,21 +172,21 @@ def test_a_category_may_be_named_as_a_told_apart_value() -> None:
 
 def test_an_only_child_gives_way_to_its_own_children() -> None:
     chain = TaxonomyNode.parse("top", {"one": {"two": {"three": {"a": {}, "b": {"c": ["d"]}}}}})
-    cut = root_cut(Nominal("letter", ("a", "d"), "a", chain))
+    cut = root_cut(Nominal("letter", ("a", "d"), "a", chain, missing="a"))
     assert [value.name for value in cut.values()] == ["top"]
     assert cut.children(0) == 2
     below = cut.specialised(0)
     assert [value.name for value in below.values()] == ["a", "b"]
     assert below.candidates() == []  # below b there is one category, which would separate nothing
-    alone = root_cut(Nominal("only", ("z",), "z", TaxonomyNode.parse("top", {"mid": ["z"]})))
+    alone = root_cut(Nominal("only", ("z",), "z", TaxonomyNode.parse("top", {"mid": ["z"]}), missing="z"))
     assert alone.candidates() == []
 
 
 def test_without_a_taxonomy_the_children_of_the_root_are_the_categories() -> None:
-    cut = root_cut(Nominal("kind", ("a", "b", "c"), "a"))
+    cut = root_cut(Nominal("kind", ("a", "b", "c"), "a", missing="a"))
     assert [value.name for value in cut.values()] == ["any kind"]
     assert [value.name for value in cut.specialised(0).values()] == ["a", "b", "c"]
-    single = root_cut(Nominal("kind", ("a",), "a"))
+    single = root_cut(Nominal("kind", ("a",), "a", missing="a"))
     assert isinstance(single, NominalCut)
     assert [value.name for value in single.values()] == ["a"]
     assert single.candidates() == []
@@ -196,16 +196,18 @@ def test_without_a_taxonomy_the_children_of_the_root_are_the_categories() -> Non
 
 CHAINED = TaxonomyNode.parse("top", {"one": {"two": ["p", "q"]}, "other": {"two": ["r", "s"]}})
 ODD: dict[str, Schema] = {
-    "one category": of(Nominal("only", ("z",), "z")),
-    "one category and others": of(Nominal("only", ("z",), "z"), Nominal("flag", ("no", "yes"), "no")),
-    "no taxonomy": of(Nominal("kind", ("a", "b", "c"), "a")),
-    "chains and repeated names": of(Nominal("letter", CHAINED.leaves(), "p", CHAINED)),
+    "one category": of(Nominal("only", ("z",), "z", missing="z")),
+    "one category and others": of(
+        Nominal("only", ("z",), "z", missing="z"), Nominal("flag", ("no", "yes"), "no", missing="no")
+    ),
+    "no taxonomy": of(Nominal("kind", ("a", "b", "c"), "a", missing="a")),
+    "chains and repeated names": of(Nominal("letter", CHAINED.leaves(), "p", CHAINED, missing="p")),
     "one grid point": of(grid("x", 1)),
-    "one grid point and others": of(grid("x", 1), grid("y", 4), Nominal("flag", ("no", "yes"), "no")),
+    "one grid point and others": of(grid("x", 1), grid("y", 4), Nominal("flag", ("no", "yes"), "no", missing="no")),
     "two grid points": of(grid("x", 2)),
     "lists are left out": of(ItemList("past", ("flu",), 2), grid("y", 4)),
     "the class first": Schema("small", (YES_NO, grid("y", 4)), 10**9, "class"),
-    "a class of one label": Schema("small", (grid("y", 4), Nominal("class", ("c",), "c")), 10**9, "class"),
+    "a class of one label": Schema("small", (grid("y", 4), Nominal("class", ("c",), "c", missing="c")), 10**9, "class"),
 }
 
 
@@ -285,7 +287,7 @@ def test_a_schema_without_a_class_is_refused(release: Any) -> None:
 
 def wide(attributes: int, categories: int) -> Schema:
     names = tuple(f"v{place}" for place in range(categories))
-    return of(*(Nominal(f"a{place}", names, "v0") for place in range(attributes)))
+    return of(*(Nominal(f"a{place}", names, "v0", missing="v0") for place in range(attributes)))
 
 
 @pytest.mark.parametrize(("most", "factors"), [(1, 0), (9, 0), (10, 1), (49, 1), (50, 2), (249, 2), (250, 3)])
@@ -310,7 +312,7 @@ def test_values_that_would_make_too_many_groups_are_not_offered(
 
 def test_a_smaller_candidate_is_offered_where_a_larger_one_would_be_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "MOST_GROUPS", 16)
-    big = Nominal("big", tuple(f"b{place}" for place in range(20)), "b0")
+    big = Nominal("big", tuple(f"b{place}" for place in range(20)), "b0", missing="b0")
     schema = of(big, grid("y", 9))
     for seed in range(5):
         with choosing(Drawn(seed)):

@@ -59,7 +59,7 @@ def test_grids_whose_points_are_no_doubles_come_back() -> None:
     attributes = (
         Numeric("x", Decimal("-0.7"), Decimal("0.9"), Decimal("0.1"), Decimal(0)),
         Numeric("y", Decimal(0), Decimal(1), Decimal("0.0003"), Decimal(0)),
-        Nominal("class", ("no", "yes"), "no"),
+        Nominal("class", ("no", "yes"), "no", missing="no"),
     )
     schema = Schema("fine", attributes, 1000, "class")
     rows = {

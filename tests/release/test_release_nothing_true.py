@@ -87,7 +87,7 @@ def test_neighbouring_tables_can_give_the_same_release(number: int) -> None:
     Two counts at epsilon 0.5 to 1, or none at all where the noisy total is not positive: several outcomes have chances of
     0.1 and more under both tables, so 60 releases of each without one in common have a chance below 1e-6.
     """
-    attributes = (Nominal("flag", ("no", "yes"), "no"), Nominal("class", ("no",), "no"))
+    attributes = (Nominal("flag", ("no", "yes"), "no", missing="no"), Nominal("class", ("no",), "no", missing="no"))
     schema = Schema("small", attributes, 10, "class")
 
     def releases(table: Any) -> set[str]:

@@ -233,9 +233,9 @@ def test_shares_that_add_up_to_more_than_epsilon_are_no_plan(monkeypatch: pytest
 WIDE = Schema(
     "wide",
     (
-        Nominal("a", tuple(f"a{place}" for place in range(100)), "a0"),
-        Nominal("b", tuple(f"b{place}" for place in range(50)), "b0"),
-        Nominal("class", ("no", "yes"), "no"),
+        Nominal("a", tuple(f"a{place}" for place in range(100)), "a0", missing="a0"),
+        Nominal("b", tuple(f"b{place}" for place in range(50)), "b0", missing="b0"),
+        Nominal("class", ("no", "yes"), "no", missing="no"),
     ),
     100,
     "class",

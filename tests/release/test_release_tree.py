@@ -467,8 +467,10 @@ TWICE = TaxonomyNode.parse("x or y", {"x": ["x", "y"], "z": ["z", "w", "v"]})
 
 def test_values_are_told_apart_where_a_node_is_named_like_a_category() -> None:
     """The node x stands for x and y, the category x for itself; and the root is named as x or y would be."""
-    letter = Nominal("letter", TWICE.leaves(), "x", TWICE)
-    schema = Schema("names", (letter, Nominal("flag", ("no", "yes"), "no"), SCHEMA.attributes[-1]), 100, "class")
+    letter = Nominal("letter", TWICE.leaves(), "x", TWICE, missing="x")
+    schema = Schema(
+        "names", (letter, Nominal("flag", ("no", "yes"), "no", missing="no"), SCHEMA.attributes[-1]), 100, "class"
+    )
     draw = np.random.default_rng(1)
     table: Table = {}
     for attribute in schema.attributes:

@@ -44,9 +44,9 @@ def deep_schema(classes: int) -> Schema:
     labels = tuple(f"c{number}" for number in range(classes))
     attributes = (
         Numeric("size", Decimal(0), Decimal(15), Decimal(1), Decimal(0)),
-        Nominal("deep", DEEP.leaves(), "p", DEEP),
+        Nominal("deep", DEEP.leaves(), "p", DEEP, missing="p"),
         *schema_of().attributes[:2],
-        Nominal("class", labels, labels[0]),
+        Nominal("class", labels, labels[0], missing=labels[0]),
         Numeric("share", Decimal(0), Decimal("0.9"), Decimal("0.1"), Decimal(0)),
     )
     return Schema("deep", attributes, 10_000, "class")

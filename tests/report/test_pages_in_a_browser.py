@@ -164,8 +164,8 @@ def long_names() -> tuple[Schema, dict[str, list[Any]]]:
     categories = tuple(f"{LONG}{number}" for number in range(30))
     attributes = (
         Numeric("income", Decimal(0), Decimal(3_000_000), Decimal(1000), Decimal(0)),
-        Nominal(f"kind-{LONG}", categories, categories[0]),
-        Nominal("label", (f"no-{LONG}", f"yes-{LONG}"), f"no-{LONG}"),
+        Nominal(f"kind-{LONG}", categories, categories[0], missing=categories[0]),
+        Nominal("label", (f"no-{LONG}", f"yes-{LONG}"), f"no-{LONG}", missing=f"no-{LONG}"),
     )
     random = np.random.default_rng(3)
     incomes, kinds, labels = random.integers(0, 3_000_000, 400), random.integers(0, 30, 400), random.integers(0, 2, 400)

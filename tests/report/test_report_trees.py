@@ -30,11 +30,11 @@ SCHEMA = Schema(
     "clinic",
     (
         Numeric("age", Decimal(0), Decimal(110), Decimal(1), Decimal(40)),
-        Nominal("ward", ("north", "south", "east", "west", "children"), "north"),
-        Nominal("day", DAYS, "Monday"),
-        Nominal("country", ("Austria", "Spain", "Japan", "India", "Nepal"), "Austria", COUNTRIES),
-        Nominal(ODD, (LONG, "b"), "b"),
-        Nominal("diagnosis", ("healthy", "sick"), "healthy"),
+        Nominal("ward", ("north", "south", "east", "west", "children"), "north", missing="north"),
+        Nominal("day", DAYS, "Monday", missing="Monday"),
+        Nominal("country", ("Austria", "Spain", "Japan", "India", "Nepal"), "Austria", COUNTRIES, missing="Austria"),
+        Nominal(ODD, (LONG, "b"), "b", missing="b"),
+        Nominal("diagnosis", ("healthy", "sick"), "healthy", missing="healthy"),
     ),
     1_000_000,
     "diagnosis",
@@ -347,7 +347,7 @@ def test_wrong_requests_are_refused():
 
 def test_a_group_of_no_values_and_its_rest_have_words() -> None:
     key = Groups("ward", (Group("none", ()),), rest="all")
-    schema = Schema("s", (Nominal("ward", ("north", "south"), "north"),), 100, None)
+    schema = Schema("s", (Nominal("ward", ("north", "south"), "north", missing="north"),), 100, None)
     assert condition(key, 0, schema) == "ward is anything else"
     assert condition(key, 1, schema) == "ward is anything"
 

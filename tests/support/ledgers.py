@@ -40,8 +40,8 @@ WHOLE = 10**9  # the units of epsilon 1
 SCHEMA = Schema(
     "clinic",
     (
-        Nominal("ward", ("north", "south", "west"), "west"),
-        Nominal("sex", ("f", "m"), "m"),
+        Nominal("ward", ("north", "south", "west"), "west", missing="west"),
+        Nominal("sex", ("f", "m"), "m", missing="m"),
         Numeric("age", Decimal(0), Decimal(3), Decimal(1), Decimal(0)),
     ),
     rows_at_most=1000,

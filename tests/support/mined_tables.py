@@ -21,9 +21,9 @@ TAXONOMY = TaxonomyNode.parse("any", {"warm": ["red", "yellow"], "cold": ["blue"
 def schema_of(*, numeric: bool = True, classes: int = 2, lists: bool = False, rows_at_most: int = 1000) -> Schema:
     """Nominal attributes of 4 (with a taxonomy), 3, 2 categories and one, and numeric ones of 21, 8 and 2 grid points."""
     attributes: list[Nominal | Numeric | ItemList] = [
-        Nominal("colour", ("red", "blue", "yellow", "green"), "red", TAXONOMY),
-        Nominal("kind", ("a", "b", "c"), "a"),
-        Nominal("flag", ("no", "yes"), "no"),
+        Nominal("colour", ("red", "blue", "yellow", "green"), "red", TAXONOMY, missing="red"),
+        Nominal("kind", ("a", "b", "c"), "a", missing="a"),
+        Nominal("flag", ("no", "yes"), "no", missing="no"),
     ]
     if numeric:
         attributes += [
@@ -32,9 +32,9 @@ def schema_of(*, numeric: bool = True, classes: int = 2, lists: bool = False, ro
             Numeric("half", Decimal(0), Decimal(1), Decimal(1), Decimal(0)),
         ]
     if lists:
-        attributes += [ItemList("past", ("flu", "asthma"), 2), Nominal("constant", ("only",), "only")]
+        attributes += [ItemList("past", ("flu", "asthma"), 2), Nominal("constant", ("only",), "only", missing="only")]
     labels = tuple(f"c{number}" for number in range(classes))
-    return Schema("mined", (*attributes, Nominal("class", labels, labels[0])), rows_at_most, "class")
+    return Schema("mined", (*attributes, Nominal("class", labels, labels[0], missing=labels[0])), rows_at_most, "class")
 
 
 def table_of(schema: Schema, rows: int, seed: int, *, clear: float = 0.75) -> Table:

@@ -32,9 +32,9 @@ TABLE_1A: Table = {
 def paper_schema(high: int = 64, step: int = 1) -> Schema:
     """Figure 1. The step of 22 up to 61 leaves Figure 1's intervals as grid points, and 46 or more one point."""
     attributes = (
-        Nominal("Job", JOBS.leaves(), "Engineer", JOBS),
+        Nominal("Job", JOBS.leaves(), "Engineer", JOBS, missing="Engineer"),
         Numeric("Age", Decimal(18), Decimal(high), Decimal(step), Decimal(18)),
-        Nominal("Class", ("Y", "N"), "Y"),
+        Nominal("Class", ("Y", "N"), "Y", missing="Y"),
     )
     return Schema("paper", attributes, 100, "Class")
 

@@ -71,7 +71,7 @@ def nominals(draw: st.DrawFn, *, name: str = "n") -> Nominal:
     categories = tuple(draw(st.lists(any_text, min_size=1, max_size=6, unique=True)))
     order = tuple(draw(st.permutations(categories)))
     taxonomy = draw(st.none() | taxonomies(order))
-    return Nominal(name, categories, draw(st.sampled_from(categories)), taxonomy)
+    return Nominal(name, categories, draw(st.sampled_from(categories)), taxonomy, missing=draw(st.sampled_from(categories)))
 
 
 @st.composite

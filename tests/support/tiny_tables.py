@@ -20,9 +20,9 @@ Row = tuple[str, int, str]
 SCHEMA = Schema(
     name="tiny",
     attributes=(
-        Nominal("colour", ("red", "blue"), "red"),
+        Nominal("colour", ("red", "blue"), "red", missing="red"),
         Numeric("size", Decimal(0), Decimal(2), Decimal(1), Decimal(0)),
-        Nominal("ill", ("no", "yes"), "no"),
+        Nominal("ill", ("no", "yes"), "no", missing="no"),
     ),
     rows_at_most=100,
     class_attribute="ill",

@@ -34,7 +34,9 @@ from dpmine.questions.private_tree import CutRule, PrivateTree, tree_of
 HUGE = 10_000
 
 
-SCHEMA = Schema("places", (number("x", 100), number("y", 50), Nominal("colour", ("red", "blue"), "red")), 1000)
+SCHEMA = Schema(
+    "places", (number("x", 100), number("y", 50), Nominal("colour", ("red", "blue"), "red", missing="red")), 1000
+)
 ROWS = [(10, 10), (12, 9), (13, 11), (80, 40), (83, 44), (90, 5)]
 TABLE = {
     "x": [float(x) for x, _ in ROWS],

@@ -44,7 +44,7 @@ SCHEMA = Schema(
         Numeric("weight", Decimal("-10"), Decimal(10), Decimal("0.5"), Decimal(0)),
         Numeric("fine", Decimal(0), Decimal(4000), Decimal(1), Decimal(0)),
         Numeric("yes", Decimal(0), Decimal(1), Decimal(1), Decimal(0)),
-        Nominal("ward", ("a", "b", "empty"), "a"),
+        Nominal("ward", ("a", "b", "empty"), "a", missing="a"),
     ),
     rows_at_most=1000,
 )

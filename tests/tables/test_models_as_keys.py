@@ -295,9 +295,9 @@ def test_the_model_that_is_right_most_often_is_chosen_by_its_index(clear: dm.Pri
 SEPARATED = dm.Schema(
     "separated",
     (
-        dm.Nominal("x", ("a", "b"), "a"),
+        dm.Nominal("x", ("a", "b"), "a", missing="a"),
         dm.Numeric("half", Decimal(0), Decimal(1), Decimal(1), Decimal(0)),
-        dm.Nominal("ill", ("no", "yes"), "no"),
+        dm.Nominal("ill", ("no", "yes"), "no", missing="no"),
     ),
     1000,
     class_attribute="ill",

@@ -39,7 +39,7 @@ TREE = TaxonomyNode(
 SCHEMA = Schema(
     "patients",
     tuple(
-        Nominal("ward", attribute.categories, attribute.other, TREE)
+        Nominal("ward", attribute.categories, attribute.other, TREE, missing=attribute.other)
         if isinstance(attribute, Nominal) and attribute.name == "ward"
         else attribute
         for attribute in PLAIN.attributes
@@ -230,6 +230,7 @@ def test_on_any_small_table_the_best_split_is_chosen_at_the_largest_epsilon(
         [attributes.x]
         kind = "numeric"
         low = 0
+        missing = 0
         high = 5
         [attributes.diagnosis]
         kind = "nominal"

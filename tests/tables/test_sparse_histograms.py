@@ -184,7 +184,7 @@ def test_beyond_the_budget_nothing_is_asked(private: dm.PrivateTable) -> None:
 
 
 def test_persons_with_several_rows_cost_several_times(opened: Opener) -> None:
-    schema = Schema("visits", (Nominal("ward", ("a", "b"), "a"),), 100, unit=Unit("who", 3))
+    schema = Schema("visits", (Nominal("ward", ("a", "b"), "a", missing="a"),), 100, unit=Unit("who", 3))
     rows = {"ward": ["a"] * 5 + ["b"] * 2, "who": ["anna"] * 5 + ["bert", "carl"]}
     private = opened(rows, schema, epsilon=3000)
     found = private.sparse_histogram("ward", epsilon=900)

@@ -43,10 +43,10 @@ CROWD = 60
 SCHEMA = Schema(
     "audited",
     (
-        Nominal("letter", ("a", "b"), "a"),
-        Nominal("flag", ("x", "y"), "x"),
+        Nominal("letter", ("a", "b"), "a", missing="a"),
+        Nominal("flag", ("x", "y"), "x", missing="x"),
         Numeric("size", Decimal(0), Decimal(119), Decimal(1), Decimal(0)),
-        Nominal("ill", ("no", "yes"), "no"),
+        Nominal("ill", ("no", "yes"), "no", missing="no"),
     ),
     rows_at_most=100,
     class_attribute="ill",

@@ -49,7 +49,7 @@ GAINS = {
 SPLITS = "dpmine.questions.choose_split.ChooseSplit"
 CROWD = 60  # rows of one class that a row of the other joins, or not
 LABELS = tuple(f"l{number}" for number in range(128))
-ILL = Nominal("ill", ("no", "yes"), "no")
+ILL = Nominal("ill", ("no", "yes"), "no", missing="no")
 RISING, OTHERS = "the one", "others"
 
 
@@ -94,7 +94,7 @@ def _label(mechanism: str, calibration: str) -> AuditPair:
         "One label of 128 gains a row; it starts a little ahead, so that it is chosen often enough to be measured."
         + ("" if calibration == "monotone" else " Counts only rise, so the generic factor 2 leaves half of epsilon unused."),
         "1",
-        copied_schema(500, Nominal("label", LABELS, LABELS[0])),
+        copied_schema(500, Nominal("label", LABELS, LABELS[0], missing=LABELS[0])),
         ([{"label": LABELS[0]}] * ahead, [{"label": LABELS[0]}] * (ahead + 1)),
         ask,
         laws=(law(ahead), law(ahead + 1)),
@@ -168,9 +168,9 @@ def _split(score: str, mechanism: str) -> AuditPair:
     chosen too seldom to be measured, so there two rows like the new one stand for a lead.
     """
     lead = 0 if mechanism == EXPONENTIAL else 2
-    letters = Nominal("letter", LABELS, LABELS[0])
+    letters = Nominal("letter", LABELS, LABELS[0], missing=LABELS[0])
     size = Numeric("size", Decimal(0), Decimal(63), Decimal(1), Decimal(0))
-    flag = Nominal("flag", ("x", "y"), "x")
+    flag = Nominal("flag", ("x", "y"), "x", missing="x")
     slices = [Subsets("letter", tuple((label,) for label in LABELS[start : start + 21])) for start in range(1, 64, 21)]
     families: tuple[Splits, ...] = (
         Subsets("letter", (LABELS[:1],)),
@@ -259,8 +259,8 @@ def _families_by_permute_and_flip() -> AuditPair:
     Both must count once. An order drawn by the families' masses, with one flip a candidate, is not private: the first
     would come first 120 times out of 121, and the row would show in every time it is declined.
     """
-    letters = Nominal("letter", LABELS, LABELS[0])
-    flag = Nominal("flag", ("x", "y"), "x")
+    letters = Nominal("letter", LABELS, LABELS[0], missing=LABELS[0])
+    flag = Nominal("flag", ("x", "y"), "x", missing="x")
     crowd: list[Row] = [{"letter": LABELS[-1], "flag": "x", "ill": "no"}] * 15
     ill: list[Row] = [{"letter": LABELS[0], "flag": "y", "ill": "yes"}] * 15
     families: tuple[Splits, ...] = (
@@ -327,7 +327,7 @@ def _specialisations(score: str, mechanism: str) -> AuditPair:
         "1",
         copied_schema(
             200 if score == "gini-gain" else 500,
-            Nominal("colour", ("red", "blue"), "red"),
+            Nominal("colour", ("red", "blue"), "red", missing="red"),
             Numeric("size", Decimal(0), Decimal(2), Decimal(1), Decimal(0)),
             ILL,
             class_attribute="ill",
@@ -341,7 +341,7 @@ def _specialisations(score: str, mechanism: str) -> AuditPair:
 
 def _model(mechanism: str) -> AuditPair:
     """Model i says yes for letter i and no for all others."""
-    letters = Nominal("letter", LABELS[:120], LABELS[0])
+    letters = Nominal("letter", LABELS[:120], LABELS[0], missing=LABELS[0])
     models = tuple(
         Predicted(
             (ScoreSplit(Groups("letter", (Group(label, (label,)),), rest="rest"), (ScoreLeaf((0, 1)), ScoreLeaf((1, 0)))),),

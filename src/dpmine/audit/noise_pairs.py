@@ -38,7 +38,7 @@ HISTOGRAM = "dpmine.questions.histogram.Histogram"
 SPARSE = ("dpmine.questions.sparse_histogram.SparseHistogram", "dpmine.kernel.samplers.sparse.sparse_counts")
 CELL = "dpmine.language.views.Cell"
 ATTRIBUTE = "dpmine.language.keys.AttributeKey"
-LETTERS = Nominal("letter", ("a", "b"), "a")
+LETTERS = Nominal("letter", ("a", "b"), "a", missing="a")
 FEW_EDGES = (-1, 1, 2, 4)  # where an outcome has several numbers: many outcomes make it hard to choose an event
 
 
@@ -132,7 +132,7 @@ def _sparse_histogram() -> AuditPair:
     """Threshold 1, and a row in a combination that was empty: its being shown must not prove that somebody is there."""
     at_least = 1
     buckets = Buckets((at_least, 3))  # 0 is hidden
-    letters = Nominal("letter", ("a", "b", "c", "d"), "a")
+    letters = Nominal("letter", ("a", "b", "c", "d"), "a", missing="a")
 
     def ask(private: PrivateTable) -> list[Outcome]:
         shown = answers(private, SparseHistogram((AttributeKey("letter"),), at_least), 1)
@@ -319,7 +319,7 @@ def _partition() -> AuditPair:
 def _parts() -> AuditPair:
     """Rows c alternate with rows b; a row a is put in front of them."""
     key = Part("audit", (1, 1))
-    letters = Nominal("letter", ("a", "b", "c"), "a")
+    letters = Nominal("letter", ("a", "b", "c"), "a", missing="a")
     at_least_one, several = Buckets((1,)), Buckets((3,))
     crowd = [{"letter": letter} for _ in range(6) for letter in ("b", "c")]
 
@@ -368,7 +368,7 @@ def _models_as_keys() -> AuditPair:
     tree = ScoreSplit(AttributeKey("letter"), (ScoreLeaf((900, 100)), ScoreLeaf((200, 800))))
     keys = Predicted((tree,), ("no", "yes")), ScoreBands((tree,), 1, (500,))
     buckets = Buckets((0, 1, 2))
-    ill = Nominal("ill", ("no", "yes"), "no")
+    ill = Nominal("ill", ("no", "yes"), "no", missing="no")
 
     def ask(private: PrivateTable) -> list[Outcome]:
         counts = np.array(answers(private, Histogram((*keys, AttributeKey("ill"))), 1)).reshape(-1, 2, 2, 2)

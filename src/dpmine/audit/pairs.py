@@ -90,7 +90,7 @@ def copied_schema(copies: int, *attributes: Attribute, **facts: Any) -> Schema:
     """A schema with an attribute that numbers the copies first."""
     labels = tuple(str(number) for number in range(copies))
     facts = {"rows_at_most": 1_000_000, **facts}
-    return Schema("audited", (Nominal(COPY, labels, labels[0]), *attributes), **facts)
+    return Schema("audited", (Nominal(COPY, labels, labels[0], missing=labels[0]), *attributes), **facts)
 
 
 def columns_of(schema: Schema, rows: Sequence[Row]) -> dict[str, list[Any]]:

@@ -38,7 +38,8 @@ class ResolvedDesignedStatistic(ResolvedQuestion):
     def check(self, see: Checker, cells: int) -> None:
         one_cell(cells)
         require(
-            self.statistic in STATISTICS and (self.amount is None) == (self.statistic == "count"), "there is such a statistic"
+            self.statistic in STATISTICS and (self.amount is None) == (self.statistic == "count"),
+            "there is such a statistic",
         )
         see(self.amount)
         numbers = None if self.amount is None else see.domain.numbers(self.amount.attribute)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from dpmine.base.wire_values import value
-from dpmine.codes.domain import MOST_ROWS, Domain, Values, require
+from dpmine.codes.domain import MOST_ROWS, Domain, require
 
 MOST_LABELS = MOST_ROWS  # of a key: engines hold each exactly, in 32 bits and in SQL
 MOST_TREES = 1_000  # of a model

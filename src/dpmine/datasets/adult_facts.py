@@ -106,17 +106,18 @@ def numeric(name: str, known: Range, *, bins: int | None = None, step: int | str
         if bins < 2:
             raise RequestError(f"A numeric attribute needs at least 2 bins. Got {bins} instead.")
         width = ((high - low) / bins).quantize(Decimal("1e-9"), rounding=ROUND_DOWN)
-        return Numeric(name, low, low + width * (bins - 1), width, low)
+        edges = tuple(low + width * place for place in range(1, bins))
+        return Numeric(name, low, high, None, low, min(Decimal(1), Decimal(1).scaleb(width.adjusted() - 1)), edges)
     return Numeric(name, low, high, default if step is None else Decimal(step), low)
 
 
 def nominal(name: str, categories: tuple[str, ...], *, with_unknown: bool, tree: TaxonomyNode | None = None) -> Nominal:
     """A nominal attribute; whatever is not listed counts as unknown, or as the first category where none is unknown."""
     if not with_unknown:
-        return Nominal(name, categories, categories[0], tree)
+        return Nominal(name, categories, categories[0], tree, missing=categories[0])
     if tree is not None:
         tree = TaxonomyNode(tree.name, (*tree.children, TaxonomyNode(UNKNOWN)))
-    return Nominal(name, (UNKNOWN, *categories), UNKNOWN, tree)
+    return Nominal(name, (UNKNOWN, *categories), UNKNOWN, tree, missing=UNKNOWN)
 
 
 def _trees() -> dict[str, TaxonomyNode]:

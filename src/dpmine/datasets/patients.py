@@ -53,16 +53,16 @@ def slide_records() -> dict[str, list[str]]:
 def patients_schema(*, rows_at_most: int = 1_000_000, extended: bool = True) -> Schema:
     """The public facts about generated patients; `extended=False` fits the slide's own records."""
     attributes: list[Nominal | Numeric | ItemList] = [
-        Nominal("blood_pressure", PRESSURE, "Normal"),
-        Nominal("weight", WEIGHT, "Normal"),
-        Nominal("temperature", TEMPERATURE, "Normal"),
-        Nominal("cough", COUGH, "False"),
-        Nominal("diagnosis", DIAGNOSIS, "Healthy"),
+        Nominal("blood_pressure", PRESSURE, "Normal", missing="Normal"),
+        Nominal("weight", WEIGHT, "Normal", missing="Normal"),
+        Nominal("temperature", TEMPERATURE, "Normal", missing="Normal"),
+        Nominal("cough", COUGH, "False", missing="False"),
+        Nominal("diagnosis", DIAGNOSIS, "Healthy", missing="Healthy"),
     ]
     if extended:
         attributes += [
             Numeric("age", Decimal(0), Decimal(110), Decimal(1), Decimal(40)),
-            Nominal("ward", WARDS, "north"),
+            Nominal("ward", WARDS, "north", missing="north"),
             ItemList("history", HISTORY, LONGEST_HISTORY),
         ]
     return Schema("patients", tuple(attributes), rows_at_most, "diagnosis", ("patient_id",) if extended else ())

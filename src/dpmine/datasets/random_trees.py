@@ -110,10 +110,15 @@ class RandomTree:
         """The public facts about samples of this tree."""
         values = tuple(f"v{place}" for place in range(self.values))
         classes = tuple(f"c{place}" for place in range(self.classes))
-        nominal = [Nominal(name, values, values[0]) for name in self.nominal]
+        nominal = [Nominal(name, values, values[0], missing=values[0]) for name in self.nominal]
         low, high = Decimal(LOW), Decimal(HIGH)
         numeric = [Numeric(name, low, high, Decimal(STEP), low) for name in self.numeric]
-        return Schema("random-tree", (*nominal, *numeric, Nominal("class", classes, classes[0])), rows_at_most, "class")
+        return Schema(
+            "random-tree",
+            (*nominal, *numeric, Nominal("class", classes, classes[0], missing=classes[0])),
+            rows_at_most,
+            "class",
+        )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A table as whole numbers: of each column values and codes in the smallest unsigned types, by the public rules of the schema."""
+"""A table as whole numbers, by the public rules of the schema: values and codes, each in the smallest unsigned type."""
 
 import hashlib
 import json

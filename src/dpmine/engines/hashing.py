@@ -1,8 +1,8 @@
 """Keyed-hash parts: which part of a split each row belongs to, from the row's own values and a secret key.
 
-h = sum of k_i * (v_i + 1) modulo the prime 2^31 - 1 over a row's values, of which the largest is a gap's, 2^30 + 1 at most, and
-its number among identical rows, then three rounds of a quadratic in h. A list counts as the sum of its items, each plus 1
-and put through the same rounds.
+h = sum of k_i * (v_i + 1) modulo the prime 2^31 - 1 over a row's values, of which a gap's is the largest, 2^30 + 1 at most,
+and its number among identical rows, then three rounds of a quadratic in h. A list counts as the sum of its items, each plus
+1 and put through the same rounds. Values and not codes: rows that share all codes may differ, and are not interchangeable.
 Every product stays below 2^62, so any SQL engine computes the same integers. Privacy needs only that the part of a row is
 a fixed function of the row: the odometer's maximum over parts holds for every key. The key and the quadratics make
 parts balanced and splits with different salts independent.

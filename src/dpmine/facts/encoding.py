@@ -24,7 +24,7 @@ def smallest_type(size: int) -> type[np.unsignedinteger]:
 
 
 def codes_of_values(values: Codes, starts: Sequence[int], count: int) -> Codes:
-    """The code of each value, where code k holds the values from starts[k] on; a gap, which is `count`, has the last code."""
+    """The code of each value: code k holds the values from starts[k] on; a gap, which is `count`, has the last code."""
     if len(starts) == count:
         return values
     edges = np.array([*starts, count], dtype=np.int64)

@@ -1,8 +1,8 @@
 """The public facts about a table: its attributes, whom the guarantee protects, and how many rows there are at most.
 
-Every value of every row is sent to a whole number by a rule that depends on these facts and on that value alone: numbers are
-clamped to public bounds and rounded to a public resolution, and what is missing, or no value at all, to a place of its own or
-to one that the schema names. No value can raise. The kernel knows these numbers alone: of these facts only their `domain`.
+Every value of every row is sent to a whole number by a rule that depends on these facts and on that value alone: numbers
+are clamped to public bounds and rounded to a public resolution, and what is missing, or no value at all, goes to a place of
+its own or to one that the schema names. No value can raise. The kernel knows these numbers alone: their `domain`.
 """
 
 import hashlib
@@ -84,7 +84,7 @@ class Facts:
         if self.class_attribute is not None and self.target.gap == OWN:
             raise SchemaError(
                 f"The class {self.class_attribute!r} cannot have gaps as a class of their own. "
-                "Set missing = \"drop\" to leave such rows out, or name the category that they belong to."
+                'Set missing = "drop" to leave such rows out, or name the category that they belong to.'
             )
 
     @property

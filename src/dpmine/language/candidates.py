@@ -3,6 +3,7 @@
 from functools import singledispatch
 
 from dpmine.facts.facts import Facts
+from dpmine.facts.kinds.kind import MISSING, OWN
 from dpmine.language.keys import LAST, Bins, Group, Groups, Key
 from dpmine.language.splits import Divide, Multiway, Specialise, Splits, Stay, Subsets, Thresholds
 
@@ -77,7 +78,7 @@ def _subsets(family: Subsets, schema: Facts) -> int:
 def _subset(family: Subsets, schema: Facts, index: int) -> Key:
     members = family.subsets[index]
     name = " or ".join(members)
-    return Groups(family.attribute, (Group(name, members),), rest=f"not {name}")
+    return Groups(family.attribute, (Group(name, members),), rest=f"not {name}", missing=LAST)
 
 
 def one_versus_rest(schema: Facts, name: str) -> Subsets:
@@ -87,4 +88,6 @@ def one_versus_rest(schema: Facts, name: str) -> Subsets:
     if attribute.taxonomy is not None:
         inner = [node.leaves() for node in attribute.taxonomy.nodes() if node.children]
         subsets += [leaves for leaves in inner if 1 < len(leaves) < attribute.size]
+    if attribute.gap == OWN:
+        subsets.append((MISSING,))
     return Subsets(name, tuple(dict.fromkeys(subsets)))

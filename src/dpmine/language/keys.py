@@ -103,9 +103,7 @@ class Bins(Key):
     def first_values(self, schema: Facts) -> list[int]:
         """The value at which each bin but the first begins; gaps are a value behind all others."""
         attribute = self.ordered(schema)
-        return [
-            attribute.first_value_at_least(cut) if cut.is_finite() else attribute.values for cut in self.numbers(schema)
-        ]
+        return [attribute.first_value_at_least(cut) if cut.is_finite() else attribute.values for cut in self.numbers(schema)]
 
     @property
     def title(self) -> str:
@@ -162,7 +160,7 @@ class Groups(Key):
         for number, group in enumerate(self.groups):
             for text in group.values:
                 gap = text == MISSING and self.missing == LAST and attribute.gap is not None
-                code = attribute.cells if gap else attribute.code(text)
+                code = attribute.place(text) if gap else attribute.code(text)
                 if table[code] != len(self.groups):
                     raise ExpressionError(f"The groups of {self.attribute!r} name {text!r} twice.")
                 table[code] = number

@@ -2,7 +2,8 @@
 
     predicate :=  term { "or" term }          term := factor { "and" factor }
     factor    :=  "not" factor | "(" predicate ")" | "true" | "false" | name comparison
-    comparison :=  ("==" | "=" | "!=" | "<" | "<=" | ">" | ">=") word | "in" list | "contains" (list | word) | "is" ["not"] "missing"
+    comparison :=  ("==" | "=" | "!=" | "<" | "<=" | ">" | ">=") word | "in" list | "contains" (list | word)
+                  | "is" ["not"] "missing"
     list      :=  "[" word { "," word } "]"
     key       :=  name [ ":" cut { ":" cut } ]            for example  ward  or  age:18:40:65
 

@@ -103,7 +103,7 @@ class Or(Predicate):
 
 @value("not")
 class Not(Predicate):
-    """The part is false. What a gap leaves open is neither true nor false: `not (age > 40)` does not hold for it, as in SQL."""
+    """The part is false. What a gap leaves open is neither: `not (age > 40)` does not hold for it, as in SQL."""
 
     part: Predicate
 

@@ -7,7 +7,20 @@ same cells and question (`age >= 40`, `age > 39`) resolve alike, so the second i
 from dpmine.base.errors import RequestError
 from dpmine.codes.domain import MOST_ROWS
 from dpmine.codes.queries import MOST_KEYS, MOST_STEPS
-from dpmine.codes.rows import Branch, Cells, Enter, Keep, Recode, Rounded, RowKey, RowRules, RowStep, RowTest, Tested, is_small
+from dpmine.codes.rows import (
+    Branch,
+    Cells,
+    Enter,
+    Keep,
+    Recode,
+    Rounded,
+    RowKey,
+    RowRules,
+    RowStep,
+    RowTest,
+    Tested,
+    is_small,
+)
 from dpmine.facts.facts import Facts
 from dpmine.language.keys import AttributeKey, Bins, Key, Test
 from dpmine.language.predicates import Predicate

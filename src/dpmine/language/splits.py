@@ -53,7 +53,7 @@ class Thresholds(Splits):
         first = 1  # a split at the lowest point would send nothing to the left
         if self.low is not None:
             first = max(attribute.codes_of(self.low)[1], first)
-        last = attribute.size - 1 if self.high is None else attribute.floor_code(attribute.number(self.high))
+        last = attribute.last_cut if self.high is None else attribute.floor_code(attribute.number(self.high))
         if first > last:
             raise RequestError(f"No grid point of {self.attribute!r} lies between the given low and high.")
         return range(first, last + 1)
@@ -85,7 +85,7 @@ class Subsets(Splits):
         attribute = resolver.schema.nominal(self.attribute, "use thresholds")
         subsets = []
         for members in self.subsets:
-            codes_of_members = tuple(sorted({attribute.code(member) for member in members}))
+            codes_of_members = tuple(sorted({attribute.place(member) for member in members}))
             if not 0 < len(codes_of_members) < attribute.size:
                 raise RequestError(f"A subset of {self.attribute!r} must leave something on both sides.")
             subsets.append(codes_of_members)

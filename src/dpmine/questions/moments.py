@@ -10,6 +10,7 @@ from dpmine.base.wire_values import value
 from dpmine.codes.answers import Quote
 from dpmine.codes.moments import ResolvedMoments
 from dpmine.codes.rows import Rounded
+from dpmine.facts.facts import Facts
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.language.queries import Question
@@ -31,8 +32,8 @@ NAMES = {1: "mean", 2: "variance", 3: "covariance"}
 class Moments(Question):
     """Noisy sums from which a mean (of one attribute), a variance (the same one twice) or a covariance (two) follow.
 
-    With x how far a value lies above the lowest, as a part of the range: the sums of x and 1 - x, or those of all products of
-    two such parts. The parts of a row add up to 1, so all sums together move by 1 where a row is added: none needs a share
+    With x how far a value lies above the lowest, as a part of the range: the sums of x and 1 - x, or those of all products
+    of two such parts. The parts of a row add up to 1, so all sums together move by 1 where a row is added: none needs a share
     of epsilon, and the number of rows follows from them too. Rows with a gap do not count.
     """
 
@@ -49,7 +50,7 @@ class Moments(Question):
     def resolve(self, resolver: Resolver, cells: int) -> ResolvedMoments:
         return ResolvedMoments(self.amounts(resolver.schema))
 
-    def amounts(self, schema: Schema) -> tuple[Rounded, ...]:
+    def amounts(self, schema: Facts) -> tuple[Rounded, ...]:
         attributes = [schema.numeric(name, NO_SUM) for name in self.attributes]
         most = [attribute.values - 1 if len(attributes) == 1 else MOST_STEPS for attribute in attributes]
         return tuple(rounded(attribute, steps) for attribute, steps in zip(attributes, most, strict=True))
@@ -124,7 +125,9 @@ class NoisyMoments:
         if len(self.sums) != sums:
             raise RequestError(f"These moments do not tell the {what}: ask for it.")
 
-    def _estimate(self, what: str, parts: tuple[float, float, float], confidence: float, told: Callable[[float], float]) -> Estimate:
+    def _estimate(
+        self, what: str, parts: tuple[float, float, float], confidence: float, told: Callable[[float], float]
+    ) -> Estimate:
         value, low, high = map(told, parts)
         rows = max(self.rows, 0)
         note = "; ".join(clamping_note(attribute) for attribute in dict.fromkeys(self.attributes))

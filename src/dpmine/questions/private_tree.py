@@ -53,7 +53,7 @@ class CutRule:
             raise RequestError(f"Edges, scores and cuts of {self.attribute!r} are whole numbers.")
 
     def resolve(self, resolver: Resolver) -> ResolvedCutRule:
-        size = resolver.numeric(self.attribute, "it has no quantiles and no intervals").size
+        size = resolver.schema.numeric(self.attribute, "it has no quantiles and no intervals").cells
         bins = len(self.edges)
         runs = bins * (bins + 1) // 2
         rising = all(low < high for low, high in itertools.pairwise(self.edges))

@@ -76,8 +76,8 @@ class ChosenQuantile:
         rounded = "" if self.rounded is None else f", rounded to {self.rounded:g}"
         rows = "" if self.rows is None else f", of about {self.rows} rows"
         return (
-            f"quantile {float(self.order):g} about {self.value:g}{rounded} (within {self.rows_away:.3g} rows of it in 95 % of "
-            f"the cases){rows}, epsilon {self.receipt.epsilon}"
+            f"quantile {float(self.order):g} about {self.value:g}{rounded} (within {self.rows_away:.3g} rows of it in 95 % "
+            f"of the cases){rows}, epsilon {self.receipt.epsilon}"
         )
 
 

@@ -138,7 +138,7 @@ class ReleasedTable:
         for attribute in self.schema.attributes:
             if attribute.name in self.values:
                 names = tuple(value.name for value in self.values[attribute.name])
-                attributes.append(Nominal(attribute.name, names, names[0]))
+                attributes.append(Nominal(attribute.name, names, names[0], missing=names[0]))
             elif attribute.name == self.target:
                 attributes.append(attribute)
         return replace(self.schema, attributes=tuple(attributes), unit=Unit())

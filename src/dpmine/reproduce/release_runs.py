@@ -61,7 +61,9 @@ def generalised_schema(schema: Schema, texts: Mapping[str, tuple[str, ...]]) -> 
     """The facts about generalised rows: every attribute that has texts, with these as its categories, and the class."""
     target = schema.require_class()
     attributes = tuple(
-        Nominal(attribute.name, texts[attribute.name], texts[attribute.name][0]) if attribute.name in texts else attribute
+        Nominal(attribute.name, texts[attribute.name], texts[attribute.name][0], missing=texts[attribute.name][0])
+        if attribute.name in texts
+        else attribute
         for attribute in schema.attributes
         if attribute.name in texts or attribute.name == target
     )

@@ -31,6 +31,7 @@ from dpmine.questions.histogram import Histogram
 from dpmine.questions.moments import Moments
 from dpmine.questions.quantile import Quantile
 from dpmine.questions.sparse_histogram import SparseHistogram, combinations_of
+from dpmine.questions.total import Total
 from dpmine.questions.vector_sums import VectorSums, value_grids
 from dpmine.results.reading import reading_of
 

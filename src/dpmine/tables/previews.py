@@ -53,6 +53,12 @@ class Previews:
     def variance(self, column: ColumnName, *, epsilon: Amount) -> Preview:
         return self.ask(asking.variance(column), epsilon=epsilon)
 
+    def std(self, column: ColumnName, *, epsilon: Amount) -> Preview:
+        return self.variance(column, epsilon=epsilon)
+
+    def covariance(self, first: ColumnName, second: ColumnName, *, epsilon: Amount) -> Preview:
+        return self.ask(asking.covariance(first, second), epsilon=epsilon)
+
     def sums(self, columns: Sequence[ColumnName], *, epsilon: Amount, ball: str | None = None) -> Preview:
         return self.ask(asking.vector_sums(self._schema, columns, epsilon, ball, means=False), epsilon=epsilon)
 

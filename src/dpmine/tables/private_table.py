@@ -30,6 +30,7 @@ from dpmine.questions.offset_sums import NoisyOffsetSums, OffsetSums
 from dpmine.questions.private_tree import CutRule, GrownPrivateTree, PrivateTree
 from dpmine.questions.quantile import ChosenQuantile
 from dpmine.questions.sparse_histogram import NoisySparseHistogram
+from dpmine.questions.total import NoisyTotal
 from dpmine.questions.vector_sums import NoisyVectorSums
 from dpmine.results.estimates import Estimate
 from dpmine.results.reading import results_of
@@ -93,10 +94,17 @@ class PrivateTable:
         return PrivateTable(self._executor, self._view.then(Where(predicate)))
 
     def partition(self, by: Keyed) -> dict[str, PrivateTable]:
-        """Disjoint views, one for each label of a key. Together they cost the maximum over the views, not the sum."""
+        """Disjoint views, one for each label of a key. Together they cost the maximum over the views, not the sum.
+
+        Rows without a value have a view of their own, unless the schema drops them.
+        """
         key = key_of(by)
-        labels = key.labels(self.schema)
-        return {label: PrivateTable(self._executor, self._view.then(Cell(key, index))) for index, label in enumerate(labels)}
+        labels, hidden = key.labels(self.schema), key.hidden(self.schema)
+        return {
+            label: PrivateTable(self._executor, self._view.then(Cell(key, index)))
+            for index, label in enumerate(labels)
+            if index != hidden
+        }
 
     def split(self, *, test: float | str | Decimal = "0.2", salt: str = "train-test") -> tuple[PrivateTable, PrivateTable]:
         """Two disjoint views, train and test, by keyed hash: about a share `test` of the rows is in the second."""
@@ -157,10 +165,14 @@ class PrivateTable:
     def sum(
         self, column: ColumnName, *, epsilon: Amount, design: Named | None = None, request_key: str | None = None
     ) -> Estimate | DesignedAnswer:
-        """The sum of a numeric column, clamped to its public bounds and floored to its grid."""
+        """The sum of a numeric column, clamped to its public bounds.
+
+        Where gaps are possible a twentieth of epsilon tells how many rows it is of.
+        """
         if design is not None:
             return self._designed("sum", column, epsilon, design, request_key)
-        return self._moments(asking.total(column), epsilon, request_key).total()
+        summed: NoisyTotal = self.ask(asking.total(column), epsilon=epsilon, request_key=request_key)
+        return summed.total()
 
     @overload
     def mean(
@@ -173,7 +185,7 @@ class PrivateTable:
     def mean(
         self, column: ColumnName, *, epsilon: Amount, design: Named | None = None, request_key: str | None = None
     ) -> Estimate | DesignedAnswer:
-        """The mean of a numeric column, from a noisy count and a noisy sum around the middle of the grid.
+        """The mean of a numeric column over the rows that have a value, and about how many these are.
 
         With `design`, the mean itself through noise designed for its range: better where a view may hold few rows.
         """
@@ -182,8 +194,18 @@ class PrivateTable:
         return self._moments(asking.mean(column), epsilon, request_key).mean()
 
     def variance(self, column: ColumnName, *, epsilon: Amount, request_key: str | None = None) -> Estimate:
-        """The variance of a numeric column, from a noisy count, sum and sum of squares."""
+        """The variance (over n) of a numeric column over the rows that have a value."""
         return self._moments(asking.variance(column), epsilon, request_key).variance()
+
+    def std(self, column: ColumnName, *, epsilon: Amount, request_key: str | None = None) -> Estimate:
+        """The standard deviation (over n) of a numeric column. After `variance` at the same epsilon it is free."""
+        return self._moments(asking.variance(column), epsilon, request_key).std()
+
+    def covariance(
+        self, first: ColumnName, second: ColumnName, *, epsilon: Amount, request_key: str | None = None
+    ) -> Estimate:
+        """The covariance (over n) of two numeric columns over the rows that have a value in both."""
+        return self._moments(asking.covariance(first, second), epsilon, request_key).covariance()
 
     def sums(
         self, columns: Sequence[ColumnName], *, epsilon: Amount, ball: str | None = None, request_key: str | None = None
@@ -196,7 +218,10 @@ class PrivateTable:
     def means(
         self, columns: Sequence[ColumnName], *, epsilon: Amount, ball: str | None = None, request_key: str | None = None
     ) -> NoisyVectorSums:
-        """The means of several numeric columns, from a noisy count and noisy sums with one noise for all."""
+        """The means of several numeric columns, from a noisy count and noisy sums with one noise for all.
+
+        Rows without a value in any of the columns do not count.
+        """
         question = asking.vector_sums(self.schema, columns, epsilon, ball, means=True)
         summed: NoisyVectorSums = self.ask(question, epsilon=epsilon, request_key=request_key)
         return summed
@@ -206,7 +231,10 @@ class PrivateTable:
     def quantile(
         self, column: ColumnName, order: float | str | Decimal, *, epsilon: Amount, request_key: str | None = None
     ) -> ChosenQuantile:
-        """A grid point at or near the quantile of that order (0.5 is the median), chosen privately."""
+        """A value at or near the quantile of that order (0.5 is the median), chosen privately.
+
+        Where gaps are possible a twentieth of epsilon tells how many rows have a value.
+        """
         chosen: ChosenQuantile = self.ask(asking.quantile(column, order), epsilon=epsilon, request_key=request_key)
         return chosen
 
@@ -221,7 +249,7 @@ class PrivateTable:
     def median(
         self, column: ColumnName, *, epsilon: Amount, design: Named | None = None, request_key: str | None = None
     ) -> ChosenQuantile | DesignedAnswer:
-        """A grid point at or near the median, chosen privately.
+        """A value at or near the median, chosen privately.
 
         With `design`, the (lower) median itself through noise designed for its range.
         """

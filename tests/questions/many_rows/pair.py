@@ -24,7 +24,7 @@ def many_rows_pair() -> AuditPair:
         ("many_rows.question.ManyRows", "many_rows.mechanism.NoisyComparison"),
         "The row that is added is the one that decides: both answers change by the whole factor.",
         "1",
-        copied_schema(1_000, Nominal("letter", ("a", "b"), "a")),
+        copied_schema(1_000, Nominal("letter", ("a", "b"), "a", missing="a")),
         ([{"letter": "a"}] * (AT_LEAST - 1), [{"letter": "a"}] * AT_LEAST),
         ask,
         laws=({0: 1 - rarely, 1: rarely}, {0: rarely, 1: 1 - rarely}),

@@ -41,9 +41,7 @@ def _product(numbers: Sequence[NDArray[np.integer]], power: tuple[int, ...]) -> 
     return found
 
 
-def _summed(
-    product: NDArray[np.integer] | None, rows: int, labels: NDArray[np.intp] | None, bins: int
-) -> Integers | int:
+def _summed(product: NDArray[np.integer] | None, rows: int, labels: NDArray[np.intp] | None, bins: int) -> Integers | int:
     """The sum for each label, or for all rows together."""
     if labels is None:
         return rows if product is None else int(product.sum(dtype=np.int64))

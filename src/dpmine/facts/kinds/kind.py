@@ -157,6 +157,11 @@ class Ordered(Single):
         """Where a code's values begin; they go up to the next point."""
         return self.value_point(self.starts[code]) if code < self.cells else BEYOND
 
+    @property
+    def last_cut(self) -> int:
+        """The last code that a split may begin its right side with: gaps are split off where they have a label of their own."""
+        return self.size - 1 if self.gap != DROP else self.cells - 1
+
     def first_code_at_least(self, number: Decimal) -> int:
         """The smallest code whose point is >= number; `cells`, which is the gap's if there is one, where none is."""
         return self.cells if number == BEYOND else bisect_left(self.starts, self.first_value_at_least(number))

@@ -37,7 +37,7 @@ class Nominal(Single):
             raise SchemaError(f"Attribute {self.name!r}: 'other' must be one of its categories. Got {self.other!r}.")
         if self.missing not in (OWN, DROP, *self.categories):
             raise SchemaError(
-                f"Attribute {self.name!r}: 'missing' must be \"own\", \"drop\" or one of its categories. Got {self.missing!r}."
+                f'Attribute {self.name!r}: \'missing\' must be "own", "drop" or one of its categories. Got {self.missing!r}.'
             )
         if self.taxonomy is not None and sorted(self.taxonomy.leaves()) != sorted(self.categories):
             raise SchemaError(f"Attribute {self.name!r}: the taxonomy's leaves must be its categories, each once.")
@@ -74,6 +74,10 @@ class Nominal(Single):
         if text not in self.codes:
             raise ExpressionError(f"{self.name!r} has no category {text!r}. The schema knows: {known_of(self.categories)}.")
         return self.codes[text]
+
+    def place(self, text: str) -> int:
+        """The code of a category, or of gaps by their label."""
+        return self.cells if text == MISSING and self.gap is not None else self.code(text)
 
     def codes_of(self, text: str) -> tuple[int, int]:
         code = self.code(text)

@@ -58,7 +58,7 @@ class Numeric(Ordered):
             if number is not None and number not in (OWN, DROP):
                 parse_decimal(str(number), f"{where}: {what}", SchemaError)
         if isinstance(self.missing, str) and self.missing not in (OWN, DROP):
-            raise SchemaError(f"{where}: 'missing' must be \"own\", \"drop\" or a number. Got {self.missing!r} instead.")
+            raise SchemaError(f'{where}: \'missing\' must be "own", "drop" or a number. Got {self.missing!r} instead.')
         if sum((self.step is not None, bool(self.edges), self.scale is not None)) != 1:
             raise SchemaError(f"{where}: the grid needs one of 'step', 'edges' or 'scale'.")
         if self.scale not in (None, LOG):
@@ -66,7 +66,7 @@ class Numeric(Ordered):
         if self.high <= self.low or min(self.step or 1, self.resolution or 1) <= 0:
             raise SchemaError(f"{where}: needs low < high, and a positive step and resolution.")
         if not isinstance(self.missing, str) and not self.low <= self.missing <= self.high:
-            raise SchemaError(f"{where}: 'missing' must lie within its bounds, or be \"own\" or \"drop\".")
+            raise SchemaError(f'{where}: \'missing\' must lie within its bounds, or be "own" or "drop".')
         self._check_values(where)
         self._check_edges(where)
 
@@ -83,7 +83,7 @@ class Numeric(Ordered):
     def _check_edges(self, where: str) -> None:
         if self.step is not None and self._steps(self.high, self.step) >= MOST_GRID_POINTS:
             raise SchemaError(
-                f"{where} has more than {MOST_GRID_POINTS} grid points. Use a larger step, closer bounds, or scale = \"log\"."
+                f'{where} has more than {MOST_GRID_POINTS} grid points. Use a larger step, closer bounds, or scale = "log".'
             )
         if len(self.edges) >= MOST_GRID_POINTS or any(low >= high for low, high in pairwise((self.low, *self.edges))):
             raise SchemaError(f"{where}: edges rise from above low on, at most {MOST_GRID_POINTS - 1} of them.")
@@ -104,7 +104,7 @@ class Numeric(Ordered):
         return Decimal(1).scaleb(min(0, *(exponent for exponent in exponents if isinstance(exponent, int))))
 
     @cached_property
-    def values(self) -> int:  # type: ignore[override]
+    def values(self) -> int:
         return self._steps(self.high, self.finest) + 1
 
     def _steps(self, number: Decimal, step: Decimal) -> int:
@@ -144,13 +144,13 @@ class Numeric(Ordered):
         return self.edges or _logarithmic(self.low, self.high, self.finest)
 
     @cached_property
-    def starts(self) -> Sequence[int]:  # type: ignore[override]
+    def starts(self) -> Sequence[int]:
         """The first value of every cell: an edge between two values belongs to the higher one."""
         found = {0, *map(self.first_value_at_least, self._edges)}
         return tuple(sorted(found - {self.values}))
 
     @cached_property
-    def cells(self) -> int:  # type: ignore[override]
+    def cells(self) -> int:
         return len(self.starts)
 
     @property
@@ -166,7 +166,7 @@ class Numeric(Ordered):
         return self.cells if value == self.values else bisect_right(self.starts, value) - 1
 
     @cached_property
-    def column(self) -> Column:  # type: ignore[override]
+    def column(self) -> Column:
         return Column(self.size, self.gap is not None, tuple(self.starts), self.values, self.numbers)
 
     def middle(self, code: int) -> Decimal:

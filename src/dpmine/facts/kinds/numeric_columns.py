@@ -63,8 +63,8 @@ class NumericColumns(SingleColumns[Numeric]):
 def encode_numbers(numbers: NDArray[np.float64], attribute: Numeric) -> Codes:
     """Clamped to the bounds and rounded to the nearest value; NaN becomes `missing`.
 
-    One subtraction, one division and one rounding of doubles by floor(y + 1/2), which every engine computes alike to the last
-    bit; the resolution is so coarse that each value's own double is found again.
+    One subtraction, one division and one rounding of doubles by floor(y + 1/2), which every engine computes alike to the
+    last bit; the resolution is so coarse that each value's own double is found again.
     """
     low, high = float(attribute.low), float(attribute.value_point(attribute.values - 1))
     steps = (np.clip(numbers, low, high) - low) / float(attribute.finest)

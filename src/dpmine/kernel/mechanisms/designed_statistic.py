@@ -57,9 +57,7 @@ def _numbers(question: ResolvedDesignedStatistic, domain: Domain) -> Values | No
     return None if question.amount is None else domain.numbers(question.amount.attribute)
 
 
-def _exact_value(
-    question: ResolvedDesignedStatistic, asked: Asked[ResolvedDesignedStatistic, DesignedLaw]
-) -> Fraction:
+def _exact_value(question: ResolvedDesignedStatistic, asked: Asked[ResolvedDesignedStatistic, DesignedLaw]) -> Fraction:
     """The exact statistic, in Python's integers and fractions."""
     amount, numbers = question.amount, _numbers(question, asked.domain)
     if amount is None or numbers is None:
@@ -68,7 +66,7 @@ def _exact_value(
     if question.statistic in ("sum", "mean"):
         rows, steps = asked.engine.sums(asked.cells, (amount,), ((0,), (1,)))[0].tolist()
         if question.statistic == "sum":
-            return rows * numbers.low + steps * numbers.step
+            return Fraction(rows * numbers.low + steps * numbers.step)
         return numbers.low + numbers.step * (Fraction(steps, rows) if rows else Fraction(numbers.steps, 2))
     values, exact_counts = asked.engine.occupied(asked.cells, (amount,))
     known = values <= numbers.steps

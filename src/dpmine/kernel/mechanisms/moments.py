@@ -1,4 +1,4 @@
-"""Sums of products of one or two attributes, each with discrete Laplace noise, which one row moves by one number together."""
+"""Sums of products of one or two attributes, each with discrete Laplace noise; one row moves all of them by one number."""
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.codes.amounts import product
@@ -57,4 +57,4 @@ _PARTS = {
     3: (((0,), (1,), (2,)), _of_square),
     4: (((0, 0), (1, 0), (0, 1), (1, 1)), _of_two),
 }
-"""By the number of sums: which powers an engine is asked for, and how the parts follow from their sums, in Python's integers."""
+"""By the number of sums: what an engine is asked for, and how the parts follow from that, in Python's integers."""

@@ -1,5 +1,6 @@
 """A point at or near a quantile, by the exponential mechanism over stretches of points of equal rank."""
 
+import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -20,7 +21,7 @@ class NearestRank(Mechanism[ResolvedQuantile, Law], answers=ResolvedQuantile):
     """The number of the chosen point, and where gaps are possible how many rows have a value.
 
     Claim        epsilon-DP for adding or removing one row.
-    Sensitivity  the range of `RankScore`: 2 max(p, q - p) for the quantile of order p / q, in rows times q; 1 for the number.
+    Sensitivity  the range of `RankScore`: 2 max(p, q - p) for the order p / q, in rows times q; 1 for the number of rows.
     Price        where gaps are possible a twentieth of epsilon counts the rows, and the rest is for the choice.
     Proof        docs/proofs.md#quantile.
     Assumes      public points. Those between two occupied ones share a rank: they are chosen together, by how many they are.
@@ -36,7 +37,9 @@ class NearestRank(Mechanism[ResolvedQuantile, Law], answers=ResolvedQuantile):
 
     def release(self, asked: Asked[ResolvedQuantile, Law]) -> list[Numbers | None]:
         question, score = asked.question, _score(asked.question)
-        cells = list(_points_of_cells(question.amount, len(asked.units), *asked.engine.occupied(asked.cells, (question.amount,))))
+        cells = list(
+            _points_of_cells(question.amount, len(asked.units), *asked.engine.occupied(asked.cells, (question.amount,)))
+        )
 
         def chosen(cell: int, units: int) -> Numbers:
             (points, exact_counts), (loss, *counted) = cells[cell], asked.laws[units]
@@ -57,7 +60,7 @@ def _points_of_cells(
 ) -> Iterator[tuple[Integers, Integers]]:
     """The occupied points of each cell, rising, and their rows; gaps are left out."""
     ends = np.searchsorted(numbers, np.arange(cells + 1) * amount.size)
-    for cell, (first, after) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+    for cell, (first, after) in enumerate(itertools.pairwise(ends.tolist())):
         points = numbers[first:after] - cell * amount.size
         known = points <= amount.steps
         yield points[known], exact_counts[first:after][known]

@@ -71,7 +71,7 @@ class TreeEstimator(ModelEstimator[Sequence[Node]]):
         """
         predicted = np.argmax(self._sums(X), axis=1)
         target = self.schema_.target
-        truth = codes_of(y, target.categories, target.other)
+        truth = codes_of(y, target.categories, target.label(target.unlisted_code))
         if len(truth) != len(predicted):
             raise RequestError(f"The table has {len(predicted)} rows, but y has {len(truth)} labels.")
         return float(np.average(predicted == truth, weights=sample_weight))

@@ -124,7 +124,7 @@ def _category(attribute: Nominal, column: _Column) -> exp.Expression:
     else:
         code = column.place_in(attribute.categories, column.text())
     if attribute.unlisted_code != attribute.empty_code:
-        empty = exp.Is(this=column.sql, expression=exp.null())
+        empty: exp.Expression = exp.Is(this=column.sql, expression=exp.null())
         if column.kind in ("FLOAT", "DOUBLE"):
             empty = exp.or_(empty, call("isnan", column.sql))
         rest: exp.Expression = exp.Case().when(empty, _number(attribute.empty_code)).else_(_number(attribute.unlisted_code))
