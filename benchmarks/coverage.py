@@ -1,9 +1,9 @@
 """How often intervals hold the truth on real tables, under schemas as they are drafted, through the real door.
 
-Of flights, Adult and the KDD census every numeric column of the drafted schema is asked for its sum, mean, standard deviation,
-median and 90 % quantile, each with fresh noise every time. The truth is that of the column as it is, clamped to the drafted bounds,
-worked out by numpy from the true values, without rounding. An interval has to hold it in 95 % of the tries; a quantile has to be
-as few rows away as it says. Needs DPMINE_DATA.
+Of flights, Adult and the KDD census every numeric column of the drafted schema is asked for its sum, mean, standard
+deviation, median and 90 % quantile, each with fresh noise every time. The truth is that of the column as it is, clamped to the
+drafted bounds, worked out by numpy from the true values, without rounding. An interval has to hold it in 95 % of the tries; a
+quantile has to be as few rows away as it says. Needs DPMINE_DATA.
 
 Keys:
     tries                                    of each question at each epsilon
