@@ -133,7 +133,7 @@ def labels_of(key: Key, rows: Mapping[str, Codes], schema: Schema) -> NDArray[np
 
 def encode_rows(table: Any, schema: Schema, names: Sequence[str]) -> tuple[dict[str, Codes], int]:
     """The codes of the named columns of a public table, by the same rules as private rows, and the number of rows."""
-    with reading(table) as source:
+    with reading(table, schema.read, names) as source:
         require_columns(source, list(names))
         return {name: encode_single(source, schema.single(name)) for name in names}, source.rows
 
