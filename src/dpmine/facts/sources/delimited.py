@@ -15,7 +15,7 @@ from pathlib import Path
 from dpmine.base.errors import DataError
 from dpmine.facts.reading_rules import ReadingRules
 from dpmine.facts.sources.lines import UNDECODED, lines_of
-from dpmine.facts.sources.lines_read import NOT_CLOSED, NOT_DECODED, TOO_FEW, TOO_MANY, LinesRead
+from dpmine.facts.sources.lines_read import NOT_CLOSED, NOT_DECODED, TOO_FEW, TOO_MANY, Flat, LinesRead
 
 MOST_LINES = 1000
 FIRST_BYTES = 1 << 16  # of a file, read for its header
@@ -53,8 +53,8 @@ def is_row(line: str, comment: str) -> bool:
     return bool(line) and not (comment and line.startswith(comment))
 
 
-def rows_of(path: Path, sep: str, rules: ReadingRules, width: int, told: LinesRead) -> Iterator[list[Row]]:
-    """The rows of one file, many at a time, each with as many texts as there are columns; "" is missing."""
+def rows_of(path: Path, sep: str, rules: ReadingRules, width: int, told: LinesRead) -> Iterator[Flat]:
+    """The texts of one file's rows, many rows at a time, for each as many as there are columns; "" is missing."""
     splitter = Splitter(sep, rules.quote, rules.comment, width, told)
     named = False
     rest: list[str] = []
@@ -66,9 +66,9 @@ def rows_of(path: Path, sep: str, rules: ReadingRules, width: int, told: LinesRe
             place = next((place for place, line in enumerate(lines) if is_row(line, rules.comment)), None)
             named = place is not None
             lines = [] if place is None else lines[place + 1 :]
-        rows, rest = splitter.rows(lines, last=some.last)
-        told.rows += len(rows)
-        yield rows
+        texts, rest = splitter.texts(lines, last=some.last)
+        told.rows += len(texts) // width
+        yield texts
 
 
 class Splitter:
@@ -77,37 +77,46 @@ class Splitter:
     def __init__(self, sep: str, quote: str, comment: str, width: int, told: LinesRead) -> None:
         self._sep, self._quote, self._comment, self._width, self._told = sep, quote, comment, width, told
 
-    def rows(self, lines: list[str], *, last: bool) -> tuple[list[Row], list[str]]:
-        """The rows, and the lines from which on more must be known, unless these are the last."""
-        sep, quote = self._sep, self._quote
-        if not quote or not any(quote in line for line in lines):
-            rows = [line.split(sep) for line in lines if is_row(line, self._comment)]
-            return [row if len(row) == self._width else self._fitted(row) for row in rows], []
-        rows, place = [], 0
+    def texts(self, lines: list[str], *, last: bool) -> tuple[Row, list[str]]:
+        """The texts of all rows, and the lines from which on more must be known, unless these are the last."""
+        sep, separators = self._sep, self._width - 1
+        if not self._quote or not any(self._quote in line for line in lines):
+            kept = [line for line in lines if is_row(line, self._comment)]
+            if all(line.count(sep) == separators for line in kept):
+                return (sep.join(kept).split(sep) if kept else []), []
+            return [text for line in kept for text in self._fitted(line.split(sep))], []
+        texts: Row = []
+        place = 0
         while place < len(lines):
-            line, after = lines[place], place + 1
-            if is_row(line, self._comment):
-                row: Row | None
-                if quote not in line:
-                    row = line.split(sep)
-                else:
-                    try:  # the plain case, and fast; whatever is odd goes the long way
-                        row = next(csv.reader((line,), delimiter=sep, quotechar=quote, strict=True))
-                    except csv.Error:
-                        row, lines_taken = self._odd(lines, place)
-                        if not lines_taken:
-                            if not last:
-                                return rows, lines[place:]
-                            lines_taken = 1
-                        after = place + lines_taken
-                if row is None:
-                    self._told.left_out[NOT_CLOSED] += 1
-                else:
-                    rows.append(row if len(row) == self._width else self._fitted(row))
-            place = after
-        return rows, []
+            row, taken = self._row(lines, place)
+            if not taken:
+                if not last:
+                    return texts, lines[place:]
+                self._told.left_out[NOT_CLOSED] += 1
+                taken = 1
+            if row is not None:
+                texts += self._fitted(row)
+            place += taken
+        return texts, []
+
+    def _row(self, lines: list[str], place: int) -> tuple[Row | None, int]:
+        """The row that begins here and how many lines it takes: None if there is none, 0 if more lines must be known."""
+        line = lines[place]
+        if not is_row(line, self._comment):
+            return None, 1
+        if self._quote not in line:
+            return line.split(self._sep), 1
+        try:  # the plain case, and fast; whatever is odd goes the long way
+            return next(csv.reader((line,), delimiter=self._sep, quotechar=self._quote, strict=True)), 1
+        except csv.Error:
+            row, taken = self._odd(lines, place)
+        if row is None and taken:
+            self._told.left_out[NOT_CLOSED] += 1
+        return row, taken
 
     def _fitted(self, row: Row) -> Row:
+        if len(row) == self._width:
+            return row
         if len(row) < self._width:
             self._told.in_part[TOO_FEW] += 1
             return row + [""] * (self._width - len(row))
@@ -116,7 +125,7 @@ class Splitter:
         return row[: self._width]
 
     def _odd(self, lines: list[str], place: int) -> tuple[Row | None, int]:
-        """The row that begins here and how many lines it takes: None if it cannot be read, 0 if more lines must be known."""
+        """The same, of a line whose quotes are not those of plain delimited text."""
         row, still_open, tidy = pieces(lines[place], self._sep, self._quote)
         if still_open is None:
             return row, 1

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from dpmine.base.errors import DataError
-from dpmine.facts.sources.lines_read import TOO_MANY, LinesRead
+from dpmine.facts.sources.lines_read import TOO_MANY, Flat, LinesRead
 from dpmine.facts.value_texts import text_of_value
 
 TextRow = list[str | None]
-ROWS_AT_ONCE = 50_000
+TEXTS_AT_ONCE = 500_000
 
 
 def header_of(path: Path) -> list[str]:
@@ -27,22 +27,21 @@ def header_of(path: Path) -> list[str]:
     return named
 
 
-def rows_of(path: Path, width: int, told: LinesRead) -> Iterator[list[TextRow]]:
-    """The rows below the first, many at a time. Rows without any value are none."""
-    rows: list[TextRow] = []
+def rows_of(path: Path, width: int, told: LinesRead) -> Iterator[Flat]:
+    """The texts below the first row, many rows at a time. Rows without any value are none."""
+    texts: TextRow = []
     cells = _cells(path)
     next(cells, None)
     for row in cells:
         if any(text is not None for text in row):
             if any(text is not None for text in row[width:]):
                 told.in_part[TOO_MANY] += 1
-            rows.append((row + [None] * (width - len(row)))[:width])
-        if len(rows) == ROWS_AT_ONCE:
-            told.rows += len(rows)
-            yield rows
-            rows = []
-    told.rows += len(rows)
-    yield rows
+            texts += (row + [None] * (width - len(row)))[:width]
+            told.rows += 1
+        if len(texts) >= TEXTS_AT_ONCE:
+            yield texts
+            texts = []
+    yield texts
 
 
 def _cells(path: Path) -> Iterator[TextRow]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpmine.base.errors import DataError
 from dpmine.facts.reading_rules import DEFAULT_RULES, ReadingRules, grouped_number
 from dpmine.facts.sources import delimited, excel, json_lines
-from dpmine.facts.sources.lines_read import LinesRead
+from dpmine.facts.sources.lines_read import Flat, LinesRead
 from dpmine.facts.sources.source import places_of_numbers, places_of_texts
 from dpmine.facts.value_texts import list_of_texts, number_of_value, text_of_value, texts_of_moments
 
@@ -194,8 +194,8 @@ class FileSource:
         written = ", ".join(f"c{place} VARCHAR" for place in range(len(columns)))
         self._connection.execute(f"CREATE TABLE {ROWS_OF_FILES} ({written})")
         for file in files:
-            for rows in self._rows_of(file, columns):
-                self._keep(rows, len(columns))
+            for texts in self._rows_of(file, columns):
+                self._keep(texts, len(columns))
         return columns, ["VARCHAR"] * len(columns)
 
     def _header(self, file: Path) -> list[str]:
@@ -203,25 +203,26 @@ class FileSource:
             return excel.header_of(file)
         return delimited.header_of(file, separator_of(file, self.read), self.read)
 
-    def _rows_of(self, file: Path, columns: list[str]) -> Iterator[Sequence[Sequence[str | None]]]:
+    def _rows_of(self, file: Path, columns: list[str]) -> Iterator[Flat]:
         if self.kind == "jsonl":
             return json_lines.rows_of(file, self.read, columns, self.lines)
         if self.kind == "excel":
             return excel.rows_of(file, len(columns), self.lines)
         return delimited.rows_of(file, separator_of(file, self.read), self.read, len(columns), self.lines)
 
-    def _keep(self, rows: Sequence[Sequence[str | None]], width: int) -> None:
-        """Rows of texts, in order. In delimited text "" is missing; elsewhere None is, and goes beside the texts."""
-        if not rows:
+    def _keep(self, texts: Flat, width: int) -> None:
+        """The texts of rows, in order. In delimited text "" is missing; elsewhere None is, and goes beside the texts."""
+        if not texts:
             return
         empty_is_missing = self.kind in ("csv", "tsv")
         arrays: dict[str, NDArray[Any]] = {}
-        for place, column in enumerate(zip(*rows, strict=True)):
-            texts = np.empty(len(rows), dtype=object)
-            texts[:] = column if empty_is_missing else [text or "" for text in column]
-            arrays[f"c{place}"] = texts
+        for place in range(width):
+            column = texts[place::width]
+            values = np.empty(len(column), dtype=object)
+            values[:] = column if empty_is_missing else [text or "" for text in column]
+            arrays[f"c{place}"] = values
             if not empty_is_missing:
-                arrays[f"m{place}"] = np.fromiter((text is None for text in column), np.bool_, len(rows))
+                arrays[f"m{place}"] = np.fromiter((text is None for text in column), np.bool_, len(column))
         kept = "nullif(c{0}, '')" if empty_is_missing else "CASE WHEN m{0} THEN NULL ELSE c{0} END"
         self._connection.register("read_rows", arrays)
         selected = ", ".join(kept.format(place) for place in range(width))

@@ -8,10 +8,8 @@ from typing import Any
 from dpmine.base.errors import DataError
 from dpmine.facts.reading_rules import ReadingRules
 from dpmine.facts.sources.lines import lines_of
-from dpmine.facts.sources.lines_read import NO_OBJECT, NOT_DECODED, LinesRead
+from dpmine.facts.sources.lines_read import NO_OBJECT, NOT_DECODED, Flat, LinesRead
 from dpmine.facts.value_texts import list_of_texts, text_of_value
-
-TextRow = list[str | None]
 
 
 def keys_of(paths: Sequence[Path], rules: ReadingRules) -> list[str]:
@@ -26,17 +24,17 @@ def keys_of(paths: Sequence[Path], rules: ReadingRules) -> list[str]:
     return list(keys)
 
 
-def rows_of(path: Path, rules: ReadingRules, names: Sequence[str], told: LinesRead) -> Iterator[list[TextRow]]:
-    """The rows of one file, many at a time: the texts of the named columns' values."""
+def rows_of(path: Path, rules: ReadingRules, names: Sequence[str], told: LinesRead) -> Iterator[Flat]:
+    """The texts of the named columns' values, many rows at a time."""
     for some in lines_of(path, rules):
         if some.undecoded:
             told.in_part[NOT_DECODED.format(encoding=rules.encoding)] += some.undecoded
         found = [_object(line) for line in some.lines if not line.isspace() and line]
-        rows = [[_text(row.get(name)) for name in names] for row in found if row is not None]
+        rows = [row for row in found if row is not None]
         if len(rows) < len(found):
             told.left_out[NO_OBJECT] += len(found) - len(rows)
         told.rows += len(rows)
-        yield rows
+        yield [_text(row.get(name)) for row in rows for name in names]
 
 
 def json_list(text: str | None, separator: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 from dpmine.base.errors import DataError
 from dpmine.facts.reading_rules import SEVERAL_BYTES, ReadingRules
 
-CHUNK = 1 << 24
+CHUNK = 1 << 22
 MOST_BYTES_IN_A_LINE = 1 << 26
 UNDECODED = "\udcff"  # no decoder makes this of bytes by itself
 

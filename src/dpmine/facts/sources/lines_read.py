@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,10 @@ NO_OBJECT = "no JSON object"
 NOT_DECODED = "bytes that are not {encoding}, each read as U+FFFD"
 TOO_FEW = "fewer values than columns, the rest missing"
 TOO_MANY = "more values than columns, the rest dropped"
+
+
+Flat = Sequence[str | None]
+"""The texts of rows, one row after the other: a list for each of a million rows would keep Python's collector busy."""
 
 
 @dataclass(repr=False)
