@@ -9,14 +9,15 @@ from typing import Any
 from dpmine.facts.reading_rules import ReadingRules
 from dpmine.facts.sources.delimited import pieces
 from dpmine.facts.sources.files import kind_of_file, matching_files, separator_of
-from dpmine.facts.sources.lines import lines_of, opened
+from dpmine.facts.sources.lines import lines_of, opened, read_some
 
 SEPARATORS = (",", ";", "\t", "|")
 COMMENTS = ("#", "//", "%", "--")
 MARKS = (
     *((".", ""), (".", ","), (",", ""), (",", ".")),
+    *((".", mark) for mark in ("'", "\u2019", "_")),
     *((",", mark) for mark in (" ", "\u00a0", "\u202f", "'")),
-    *((".", mark) for mark in ("'", "\u2019", " ", "\u00a0", "\u202f", "_")),
+    *((".", mark) for mark in (" ", "\u00a0", "\u202f")),
 )
 """Decimal mark and thousands mark, the likelier ones first: 1,234 is a whole number."""
 SAMPLE = 1 << 20  # bytes
@@ -66,7 +67,7 @@ def _encoding(path: Path) -> str:
     good = bad = 0
     rest = b""
     with opened(path) as file:
-        while read := file.read(SAMPLE):
+        while read := read_some(file, SAMPLE, path):
             if not good and not bad and not rest and (wide := _wide(read)) is not None:
                 return wide
             some, end, rest = (rest + read).rpartition(b"\n")

@@ -185,7 +185,7 @@ class FileSource:
     def _text(self, files: list[Path], names: Sequence[str] | None) -> tuple[list[str], list[str]]:
         """Everything as text and nothing detected: otherwise one row would decide how all others are read."""
         if self.kind == "jsonl":
-            columns = list(dict.fromkeys(names)) if names is not None else json_lines.keys_of(files, self.read)
+            columns = json_lines.keys_of(files, self.read) if names is None else list(dict.fromkeys(names)) or ["column0"]
         else:
             headers = [self._header(file) for file in files]
             if any(header != headers[0] for header in headers):

@@ -30,9 +30,9 @@ class Lines(NamedTuple):
 def lines_of(path: Path, rules: ReadingRules, *, chunk: int = CHUNK, marked: bool = False) -> Iterator[Lines]:
     """A file's lines, many at a time; `marked` leaves UNDECODED where there was no text."""
     with opened(path) as file:
-        encoding, rest = _begin(file, rules.encoding)
+        encoding, rest = _begin(file, rules.encoding, path)
         while True:
-            read = _read(file, max(chunk, 4), path)
+            read = read_some(file, max(chunk, 4), path)
             rest += read
             last = not read
             end = len(rest) if last else _end_of_lines(rest, encoding)
@@ -68,7 +68,8 @@ def _zstd(path: Path) -> IO[bytes]:
     raise DataError(f"Cannot read {str(path)!r}: .zst needs Python 3.14 or the package zstandard. Unpack it, or use .gz.")
 
 
-def _read(file: IO[bytes] | gzip.GzipFile, size: int, path: Path) -> bytes:
+def read_some(file: IO[bytes] | gzip.GzipFile, size: int, path: Path) -> bytes:
+    """The next bytes, or one sentence."""
     try:
         return file.read(size)
     except (OSError, EOFError, zlib.error) as error:
@@ -80,9 +81,9 @@ def _read(file: IO[bytes] | gzip.GzipFile, size: int, path: Path) -> bytes:
         raise DataError(f"Cannot read {str(path)!r} as a table: {reason}.") from None
 
 
-def _begin(file: IO[bytes] | gzip.GzipFile, encoding: str) -> tuple[str, bytes]:
+def _begin(file: IO[bytes] | gzip.GzipFile, encoding: str, path: Path) -> tuple[str, bytes]:
     """The encoding that the file begins with, and its first bytes without a byte order mark. No row has a say in it."""
-    first = file.read(3) if encoding == "utf-8" else file.read(2) if encoding.startswith("utf-16") else b""
+    first = read_some(file, 3 if encoding == "utf-8" else 2 if encoding.startswith("utf-16") else 0, path)
     if encoding == "utf-8":
         return encoding, b"" if first == codecs.BOM_UTF8 else first
     if encoding == "utf-16":
