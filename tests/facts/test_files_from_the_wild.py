@@ -432,6 +432,12 @@ def test_the_command_drafts_by_what_it_finds_or_is_told(tmp_path: Path) -> None:
     assert "'encoding' must be one of those" in wrong.stderr
 
 
+def test_a_draft_of_a_file_without_names_warns(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("17,north\n18,south\n")
+    drafted = CliRunner().invoke(app, ["schema", "draft", str(tmp_path / "t.csv")])
+    assert "A column is named by a number" in " ".join(drafted.stderr.split())
+
+
 def test_what_an_analyst_s_command_prints_does_not_tell(damaged: Path) -> None:
     files = [str(damaged), "--schema", str(damaged.with_suffix(".toml"))]
     assert CliRunner().invoke(app, ["budget", "init", *files, "--cap", "1"]).exit_code == 0

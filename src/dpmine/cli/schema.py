@@ -12,7 +12,7 @@ from dpmine.facts.drafting import propose_facts
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
-from dpmine.facts.sources.detecting import told_of
+from dpmine.facts.sources.detecting import looks_like_a_number, told_of
 from dpmine.facts.sources.lines_read import UNREAD_AT_MOST
 from dpmine.report.words import clean
 
@@ -52,6 +52,8 @@ def draft(
             _print_as_it_is(text)
         for sentence in proposed.lines.sentences():
             warn(f"For the owner only: {sentence}")
+        if any(looks_like_a_number(column) for column in proposed.columns):
+            warn("A column is named by a number: if the first line holds values, write the columns' names above it.")
         if found := told_of(proposed.read):
             err.print(escaped(f"{found} Look at [read] in the draft, and correct what is wrong."))
         err.print(

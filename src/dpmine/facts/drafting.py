@@ -32,6 +32,10 @@ class ProposedFacts:
     lines: LinesRead
     """What became of the lines of text files under these rules."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*(attribute.name for attribute in self.attributes), *self.drop)
+
 
 def propose_facts(table: Any, *, name: str | None, read: ReadingRules | Mapping[str, str] | None = None) -> ProposedFacts:
     """Under the rules that `read` gives, or else under those that a file seems to be written by."""

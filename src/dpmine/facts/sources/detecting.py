@@ -62,6 +62,11 @@ def told_of(rules: ReadingRules) -> str:
     return f"The file is read with {found}." if found else ""
 
 
+def looks_like_a_number(name: str) -> bool:
+    """Whether a column's name is rather a value, of a file whose first line is a row already."""
+    return NUMBER.fullmatch(name.replace(",", ".")) is not None
+
+
 def _encoding(path: Path) -> str:
     """UTF-8 unless more lines are broken in it than hold letters beyond ASCII; then that of Western Windows."""
     good = bad = 0
@@ -142,7 +147,7 @@ def _is_comment(line: str, comment: str) -> bool:
 
 def _marks(rows: Sequence[Sequence[str]], given: Mapping[str, str]) -> dict[str, str]:
     """The marks under which most values stand in columns of numbers."""
-    columns = [[text for text in column if text] for column in zip(*_same_width(rows), strict=True)]
+    columns = [{text for text in column if text} for column in zip(*_same_width(rows), strict=True)]
     best, found = -1, {"decimal": ".", "thousands": ""}
     for decimal, thousands in MARKS:
         marks = {"decimal": decimal, "thousands": thousands}

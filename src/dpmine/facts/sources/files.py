@@ -48,6 +48,9 @@ ROWS_OF_FILES = "rows_of_files"
 NOT_A_TIME = np.iinfo(np.int64).min
 
 
+ENDINGS_OF_TABS = tuple(ending + packed for ending in (".tsv", ".tab") for packed in PACKED)
+
+
 def matching_files(path: str | Path) -> list[Path]:
     """The file of that name, or else the files that match it as a pattern, sorted."""
     if Path(path).exists():
@@ -71,7 +74,8 @@ def kind_of_file(path: Path) -> str:
 
 
 def separator_of(path: Path, rules: ReadingRules) -> str:
-    return rules.sep or ("\t" if any(ending in path.name.lower() for ending in (".tsv", ".tab")) else ",")
+    """What stands between values: by the rules, or else by the file's name."""
+    return rules.sep or ("\t" if path.name.lower().endswith(ENDINGS_OF_TABS) else ",")
 
 
 def number_of_text(rules: ReadingRules) -> str:
