@@ -128,9 +128,9 @@ def _category(attribute: Nominal, column: _Column) -> exp.Expression:
     else:
         code = column.place_in(attribute.categories, column.text())
     if attribute.unlisted_code != attribute.empty_code:
-        empty: exp.Expression = exp.Is(this=column.sql, expression=exp.null())
-        if column.kind in ("FLOAT", "DOUBLE"):
-            empty = exp.or_(empty, call("isnan", column.sql))
+        nothing = [exp.Is(this=column.sql, expression=exp.null())]
+        nan = [call("isnan", column.sql)] if column.kind in ("FLOAT", "DOUBLE") else []
+        empty = exp.or_(*nothing, *nan)
         rest: exp.Expression = exp.Case().when(empty, _number(attribute.empty_code)).else_(_number(attribute.unlisted_code))
     else:
         rest = _number(attribute.empty_code)
