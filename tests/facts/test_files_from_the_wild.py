@@ -356,7 +356,7 @@ def test_a_draft_of_json_lines_has_all_keys_and_opening_only_those_of_the_schema
     assert [attribute.name for attribute in Schema.draft(path).attributes] == ["a", "h", "b"]
     schema = Schema("t", (Nominal("c", ("1", "other"), "other"), ItemList("h", ("flu", "gout"), 2)), 10)
     table = encode(open_source(path, names=schema.columns), schema)
-    assert table.codes["c"].tolist() == [1, 1]  # no row has it, and no row has a say in that
+    assert table.codes["c"].tolist() == [2, 2]  # missing: no row has it, and no row has a say in that
     assert table.lists["h"].items.tolist() == [0, 1]
     with pytest.raises(dm.DataError, match="cannot read lists from JSON lines"):
         dm.open(path, schema=schema, ledger=None, cap=1, engine="duckdb")
