@@ -216,7 +216,7 @@ class RankScore:
     m = max(p, q - p) either way, so R = 2 m (in rows: 2 max(tau, 1 - tau), 1 for the median).
 
     Points of a gap without rows have the same L and G, so one score: counts may be of *stretches*, each one occupied point
-    or one gap of any length, in order. Fewer than 2^31 rows and q <= 1,000 keep every product below 2^41, far inside 64 bits.
+    or one gap of any length, in order. Fewer than 2^31 rows and q <= 1,000 keep products below 2^41, far inside 64 bits.
     """
 
     numerator: int
