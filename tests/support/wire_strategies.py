@@ -114,8 +114,8 @@ places = st.integers(0, LARGEST_POSITION) | st.integers(0, 3)
 def nearest_keys(draw: st.DrawFn) -> Nearest:
     names = draw(st.lists(with_surrogates, min_size=1, max_size=3, unique=True))
     centre = st.tuples(*[places] * len(names))
-    scales = draw(st.tuples(*[st.integers(1, 2**70)] * len(names)))
-    return Nearest(tuple(names), scales, draw(tuples(centre, least=1)))
+    steps, scales = (draw(st.tuples(*[st.integers(1, 2**70)] * len(names))) for _ in range(2))
+    return Nearest(tuple(names), steps, scales, draw(tuples(centre, least=1)))
 
 
 @st.composite

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpmine.base.epsilon import Epsilon
 from dpmine.codes.private_tree import CutNode, ResolvedCutRule
 from dpmine.facts.kinds.numeric import Numeric
-from dpmine.language.keys import AttributeKey, Key
+from dpmine.language.keys import Key
 from dpmine.language.views import LEAF, Rules, Split
 from dpmine.mining.clustering.marginals import Marginals, bins_of
 from dpmine.mining.clustering.space import Points, Space
@@ -57,7 +57,7 @@ def grid_sides(space: Space, k: int, rows: float, epsilon: Epsilon) -> tuple[int
     """Cells along each axis, near cubes, as many as rows and epsilon allow to be told from noise."""
     each = min(max(CELLS_BY_ROWS * math.sqrt(max(rows, 1) * float(epsilon) / k), FEWEST_CELLS), MOST_CELLS)
     lengths = space.extents / space.extents.max()
-    places = np.array([attribute.size for attribute in space.attributes])
+    places = np.array([attribute.cells for attribute in space.attributes])
     sides = np.zeros(space.dimensions)
     left, free = k * each, list(range(space.dimensions))
     while (
@@ -78,15 +78,14 @@ def grid_synopsis(private: PrivateTable, space: Space, k: int, rows: float, epsi
     """A noisy count for every cell of a grid; cells whose neighbourhood does not rise out of the noise are dropped."""
     sides = grid_sides(space, k, rows, epsilon)
     keys = [grid_key(a, side) for a, side in zip(space.attributes, sides, strict=True)]
-    asked = [key for key in keys if key is not None]
-    counted = private.histogram(*(asked or [AttributeKey(space.names[0])]), epsilon=epsilon)
-    counts = (counted.counts if asked else counted.counts.sum()).reshape(sides)
+    counted = private.histogram(*(key for key in keys if key is not None), epsilon=epsilon)
+    counts = counted.counts.reshape(sides)
     weights = np.where(_clear(counts, counted.standard_deviation), np.maximum(counts, 0), 0).astype(np.float64)
-    starts = [grid_starts(a.size, side) for a, side in zip(space.attributes, sides, strict=True)]
-    edges = [np.append(s, a.size) * float(scale) for s, a, scale in zip(starts, space.attributes, space.scales, strict=True)]
+    firsts = [np.append(grid_starts(a.cells, side), a.cells) for a, side in zip(space.attributes, sides, strict=True)]
+    edges = [ends[first] for ends, first in zip(space.edges, firsts, strict=True)]
     if weights.size * 2**space.dimensions <= MOST_FINE_CELLS:
         weights, edges = _halved(weights, edges)
-    centres = [(low[:-1] + low[1:] - scale) / 2 for low, scale in zip(edges, space.scales, strict=True)]
+    centres = [(low[:-1] + low[1:]) / 2 for low in edges]
     widths = [np.diff(low) / 2 for low in edges]
     points = np.stack(np.meshgrid(*centres, indexing="ij"), axis=-1).reshape(-1, space.dimensions)
     half = np.stack(np.meshgrid(*widths, indexing="ij"), axis=-1).reshape(-1, space.dimensions)
@@ -98,7 +97,7 @@ def grid_starts(size: int, side: int) -> NDArray[np.int64]:
 
 
 def grid_key(attribute: Numeric, side: int) -> Key | None:
-    inner = grid_starts(attribute.size, side)[1:].tolist()
+    inner = grid_starts(attribute.cells, side)[1:].tolist()
     return bins_of(attribute, inner) if inner else None
 
 
@@ -138,11 +137,21 @@ def _convolved(numbers: Weights, kernel: Weights, axis: int) -> Weights:
 
 
 def _halved(weights: Weights, edges: list[Points]) -> tuple[Weights, list[Points]]:
-    """Every cell in two along every axis; the halves' weights follow the slope to both sides, and add up as before."""
+    """Every cell in two along every axis; the halves' weights follow the slope to both sides, and add up as before.
+
+    The slope is that of density, from the middle of one neighbour to the middle of the other: a cell counts here as many
+    rows as it would hold if it were as wide as the one between, and distances are in its widths.
+    """
     for axis in range(weights.ndim):
         along = np.moveaxis(weights, axis, 0)
         nothing = np.zeros_like(along[:1])
-        slope = (np.concatenate([along[1:], nothing]) - np.concatenate([nothing, along[:-1]])) / 2
+        widths = np.diff(edges[axis])
+        before, after = np.ones(len(widths)), np.ones(len(widths))  # neighbours' widths; outside as wide as the cell
+        before[1:], after[:-1] = widths[:-1] / widths[1:], widths[1:] / widths[:-1]
+        by_axis = (-1, *[1] * (along.ndim - 1))
+        rising = np.concatenate([along[1:], nothing]) / after.reshape(by_axis)
+        falling = np.concatenate([nothing, along[:-1]]) / before.reshape(by_axis)
+        slope = (rising - falling) / (1 + (before + after) / 2).reshape(by_axis)
         slope = np.clip(slope, -2 * along, 2 * along)
         halves = np.stack([along / 2 - slope / 8, along / 2 + slope / 8], axis=1)
         weights = np.moveaxis(halves.reshape((-1, *along.shape[1:])), 0, axis)
@@ -164,7 +173,7 @@ def tree_synopsis(
     rules = known.cut_rules()
     grown = private.private_tree(rules, epsilon=structure, deepest=DEEPEST)
     row_rules = [
-        ResolvedCutRule(rule.attribute, a.size, rule.edges, rule.scores, rule.cuts, rule.inside)
+        ResolvedCutRule(rule.attribute, a.cells, rule.edges, rule.scores, rule.cuts, rule.inside)
         for rule, a in zip(rules, space.attributes, strict=True)
     ]
     root = tree_of(grown.bits, row_rules)
@@ -173,9 +182,11 @@ def tree_synopsis(
     noisy = np.array([int(count) for count in counted], dtype=np.float64)
     weights = np.where(noisy > [count.standard_deviation for count in counted], noisy, 0)
     points = np.array([known.middle(leaf.box.lows, leaf.box.highs) for leaf in leaves])
-    lows, highs = (np.array([getattr(leaf.box, side) for leaf in leaves]) for side in ("lows", "highs"))
-    scales = np.array(space.scales)
-    return Synopsis(points, weights, (highs - lows) * scales / 2, lower=(lows - 0.5) * scales)
+    lows, highs = (
+        np.stack([ends[[getattr(leaf.box, side)[place] for leaf in leaves]] for place, ends in enumerate(space.edges)], axis=1)
+        for side in ("lows", "highs")
+    )
+    return Synopsis(points, weights, (highs - lows) / 2, lower=lows)
 
 
 def _rules(node: CutNode, space: Space) -> Rules:
