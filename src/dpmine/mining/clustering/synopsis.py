@@ -4,6 +4,7 @@ A synopsis is made of noisy counts, so whatever is done with it afterwards costs
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ FEWEST_CELLS, MOST_CELLS = 30, 400  # of a grid, for each cluster
 CELLS_BY_ROWS = 4.0  # cells for each cluster, times the square root of rows a cluster times epsilon
 CLEAR = 3.5  # standard deviations of noise by which a neighbourhood must rise to be kept,
 SURE = 4.25  # and by which one that it hangs together with must rise
+FAR_WIDER = 2.0  # than a neighbour, whose rows then say nothing of a cell
 KERNELS = (np.array([1.0, 2, 1]), np.array([1.0, 4, 6, 4, 1]))
 MOST_FINE_CELLS = 20_000  # up to which cells are halved along every axis after smoothing
 DEEPEST = 40
@@ -80,9 +82,12 @@ def grid_synopsis(private: PrivateTable, space: Space, k: int, rows: float, epsi
     keys = [grid_key(a, side) for a, side in zip(space.attributes, sides, strict=True)]
     counted = private.histogram(*(key for key in keys if key is not None), epsilon=epsilon)
     counts = counted.counts.reshape(sides)
-    weights = np.where(_clear(counts, counted.standard_deviation), np.maximum(counts, 0), 0).astype(np.float64)
     firsts = [np.append(grid_starts(a.cells, side), a.cells) for a, side in zip(space.attributes, sides, strict=True)]
     edges = [ends[first] for ends, first in zip(space.edges, firsts, strict=True)]
+    # Of whole numbers: where they hardly ever differ from 0 their deviation says too little of how far they then do.
+    tails = math.sqrt(2) * float(counted.law.fraction)
+    clear = _clear(counts, tails, [np.diff(along) for along in edges])
+    weights = np.where(clear, np.maximum(counts, 0), 0).astype(np.float64)
     if weights.size * 2**space.dimensions <= MOST_FINE_CELLS:
         weights, edges = _halved(weights, edges)
     centres = [(low[:-1] + low[1:]) / 2 for low in edges]
@@ -101,38 +106,48 @@ def grid_key(attribute: Numeric, side: int) -> Key | None:
     return bins_of(attribute, inner) if inner else None
 
 
-def _clear(counts: NDArray[np.int64], deviation: float) -> NDArray[np.bool_]:
+def _clear(counts: NDArray[np.int64], deviation: float, widths: Sequence[Points]) -> NDArray[np.bool_]:
     """Cells in whose neighbourhood, near or wider, smoothed counts rise out of what noise alone makes of them.
 
     Of thousands of neighbourhoods some rise a little by noise alone, and one of these far from all rows would draw a centre
-    to itself. So a group of neighbours is kept only if somewhere it rises so far that noise hardly ever does.
+    to itself. So a group of neighbours is kept only if somewhere it rises so far that noise hardly ever does. A crowd in a
+    cell says nothing of a neighbour that is far wider: a row of noise there would outweigh the crowd.
     """
     clear, kept = np.zeros(counts.shape, dtype=bool), np.zeros(counts.shape, dtype=bool)
     for kernel in KERNELS:
-        smooth = counts.astype(np.float64)
+        smooth, noise = counts.astype(np.float64), np.full(counts.shape, deviation)
         for axis in range(counts.ndim):
             if counts.shape[axis] > 1:
-                smooth = _convolved(smooth, kernel, axis)
-        axes = sum(length > 1 for length in counts.shape)
-        noise = deviation * float(np.linalg.norm(kernel)) ** axes
+                kernels = _kernels(kernel, widths[axis])
+                smooth = _convolved(smooth, kernels, axis)
+                noise = noise * np.linalg.norm(kernels, axis=1).reshape(-1, *[1] * (counts.ndim - axis - 1))
         clear |= smooth > CLEAR * noise
         kept |= smooth > SURE * noise
     while True:  # from the sure cells on to all clear ones that hang together with them
         grown = kept.astype(np.float64)
         for axis in range(counts.ndim):
-            grown = _convolved(grown, np.ones(3), axis)
+            grown = _convolved(grown, np.ones((counts.shape[axis], 3)), axis)
         grown_to = clear & (grown > 0)
         if np.array_equal(grown_to, kept):
             return kept
         kept = grown_to
 
 
-def _convolved(numbers: Weights, kernel: Weights, axis: int) -> Weights:
-    """Numbers added up with their neighbours along an axis, by the weights of an odd kernel; outside there is nothing."""
+def _kernels(kernel: Weights, widths: Points) -> Weights:
+    """The kernel of each cell along an axis: neighbours that are far narrower have no weight."""
     reach = len(kernel) // 2
+    padded = np.concatenate([np.full(reach, np.inf), widths, np.full(reach, np.inf)])
+    neighbours = np.lib.stride_tricks.sliding_window_view(padded, len(kernel))
+    return np.where(neighbours >= widths[:, None] / FAR_WIDER, kernel, 0.0)
+
+
+def _convolved(numbers: Weights, kernels: Weights, axis: int) -> Weights:
+    """Numbers added up with their neighbours along an axis, by each one's odd kernel; outside there is nothing."""
+    reach = kernels.shape[1] // 2
     along = np.moveaxis(numbers, axis, 0)
     padded = np.concatenate([np.zeros((reach, *along.shape[1:])), along, np.zeros((reach, *along.shape[1:]))])
-    added = sum(weight * padded[place : place + len(along)] for place, weight in enumerate(kernel))
+    weights = kernels.T.reshape(kernels.shape[1], len(along), *[1] * (along.ndim - 1))
+    added = sum(weight * padded[place : place + len(along)] for place, weight in enumerate(weights))
     return np.moveaxis(np.asarray(added), 0, axis)
 
 
