@@ -141,9 +141,15 @@ class Reference:
         return self._part(key, place)
 
     def position(self, key: Nearest, place: int) -> list[int]:
-        """Where the row lies: in every attribute its code times the scale."""
-        codes = [self.label(AttributeKey(name), place) for name in key.attributes]
-        return [code * scale for code, scale in zip(codes, key.scales, strict=True)]
+        """Where the row lies: in every attribute its number, rounded to that many steps, times the scale."""
+        position = []
+        for name, steps, scale in zip(key.attributes, key.steps, key.scales, strict=True):
+            attribute = self.schema.single(name)
+            assert isinstance(attribute, Numeric)
+            low, high = Fraction(attribute.low), Fraction(attribute.value_point(attribute.values - 1))
+            part = (Fraction(self.rows[place][name]) - low) / (high - low)
+            position.append(math.floor(part * steps + Fraction(1, 2)) * scale)
+        return position
 
     def squared_distances(self, key: Nearest, place: int) -> list[int]:
         """To every centre."""

@@ -170,20 +170,20 @@ def nearest_keys(draw: st.DrawFn, schema: Schema) -> Nearest:
     """A few centres on and off the grid, often equally near; sometimes at the very ends of what positions may be."""
     attributes = draw(st.lists(st.sampled_from(numbers_of(schema)), min_size=1, unique=True))
     far = draw(st.booleans())
-    largest = [LARGEST_POSITION // (attribute.size - 1) if far else 2 for attribute in attributes]
+    last = [attribute.values - 1 for attribute in attributes]
+    steps = tuple(draw(st.just(most) | st.integers(1, most)) for most in last)
+    largest = [LARGEST_POSITION // count if far else 2 for count in steps]
     scales = tuple(draw(st.integers(1, most) | st.just(most)) for most in largest)
     ends = st.sampled_from([0, LARGEST_POSITION]) if far else st.nothing()
-    places = [
-        ends | st.integers(0, (attribute.size - 1) * scale) for attribute, scale in zip(attributes, scales, strict=True)
-    ]
+    places = [ends | st.integers(0, count * scale) for count, scale in zip(steps, scales, strict=True)]
     centres = draw(st.lists(st.tuples(*places), min_size=1, max_size=4))
-    return Nearest(tuple(attribute.name for attribute in attributes), scales, tuple(centres))
+    return Nearest(tuple(attribute.name for attribute in attributes), steps, scales, tuple(centres))
 
 
 @st.composite
 def banded_keys(draw: st.DrawFn, schema: Schema) -> NearestBands:
     nearest = draw(nearest_keys(schema))
-    most = sum(((a.size - 1) * scale) ** 2 for a, scale in zip(numbers_of(schema), nearest.scales, strict=False))
+    most = sum((count * scale) ** 2 for count, scale in zip(nearest.steps, nearest.scales, strict=True))
     edges = st.integers(0, 6) | st.integers(0, most) | st.sampled_from([2**46, 2**46 + 1])
     return NearestBands(nearest, tuple(sorted(draw(st.sets(edges, min_size=1, max_size=4)))))
 

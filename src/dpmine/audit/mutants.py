@@ -233,7 +233,7 @@ def _noise_of_clusters_by(radius: Callable[[ResolvedOffsetSums], int]) -> Abstra
     """Sums of offsets noised for another radius than their cluster's."""
 
     def wrong(self: Any, question: ResolvedOffsetSums, domain: Domain, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
-        numbers = len(question.radii) * len(question.nearest.attributes)
+        numbers = len(question.radii) * len(question.nearest.places)
         return (calibrated(radius(question), epsilon),) * numbers
 
     return patched(offset_sums.ClippedOffsets, "laws", wrong)
@@ -241,7 +241,7 @@ def _noise_of_clusters_by(radius: Callable[[ResolvedOffsetSums], int]) -> Abstra
 
 def _domain_of_one_coordinate() -> AbstractContextManager[None]:
     """The slides' "Dom" taken as the reach of one coordinate, where the sums need that of all d together."""
-    return _noise_of_clusters_by(lambda question: max(max(question.radii) // len(question.nearest.attributes), 1))
+    return _noise_of_clusters_by(lambda question: max(max(question.radii) // len(question.nearest.places), 1))
 
 
 def _smallest_radius() -> AbstractContextManager[None]:

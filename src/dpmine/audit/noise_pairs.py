@@ -466,7 +466,7 @@ def _points(name: str, points: int) -> Numeric:
 
 
 def _nearest_centres() -> AuditPair:
-    nearest = Nearest(("x", "y"), (10, 20), ((0, 0), (40, 60)))
+    nearest = Nearest(("x", "y"), (4, 4), (10, 20), ((0, 0), (40, 60)))
     keys = nearest, NearestBands(nearest, (100, 500))
     buckets = Buckets((0, 1, 2))
 
@@ -499,7 +499,7 @@ def _views(private: PrivateTable) -> list[PrivateTable]:
 def _offset_sums() -> AuditPair:
     """Ten numbers each move by a tenth of the radius: how many of them reach where the row puts them."""
     names = tuple(f"n{place}" for place in range(10))
-    nearest = Nearest(names, (1_000,) * 10, ((0,) * 10,))
+    nearest = Nearest(names, (1,) * 10, (1_000,) * 10, ((0,) * 10,))
     radius, own = 1_000, 100
     question = OffsetSums(nearest, ((0,) * 10,), (radius,))
 
@@ -523,7 +523,7 @@ def _offset_sums() -> AuditPair:
 
 def _offset_of_an_outlier() -> AuditPair:
     """Two clusters of different radii; the row is far out along one axis of the wider one."""
-    nearest = Nearest(("x", "y"), (100, 100), ((0, 0), (900, 0)))
+    nearest = Nearest(("x", "y"), (9, 9), (100, 100), ((0, 0), (900, 0)))
     question = OffsetSums(nearest, ((0, 0), (900, 0)), (10, 40))
     narrow, wide = Buckets((0,)), Buckets((-20, 1, 20, 40, 60))
 
