@@ -1,4 +1,4 @@
-"""Trees and forests over gaps, uneven grids and values finer than codes: what they find, who counts, and what they predict."""
+"""Trees and forests over gaps, uneven grids and values finer than codes: what they find, who counts, what they predict."""
 
 from __future__ import annotations
 
