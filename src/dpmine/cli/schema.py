@@ -6,11 +6,14 @@ from typing import Annotated
 import typer
 
 from dpmine.base.errors import RequestError
-from dpmine.cli.shared import AsJson, Data, err, one_sentence_errors, out, print_json, refuse_taken
-from dpmine.facts.checking import check_table
+from dpmine.cli.shared import AsJson, Data, err, escaped, one_sentence_errors, out, print_json, refuse_taken, warn
+from dpmine.facts.checking import check_table, require_read
+from dpmine.facts.drafting import propose_facts
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
+from dpmine.facts.sources.detecting import looks_like_a_number, told_of
+from dpmine.facts.sources.lines_read import UNREAD_AT_MOST
 from dpmine.report.words import clean
 
 app = typer.Typer(help="Draft, check and show schemas (draft and check look at the data: for owners).", no_args_is_help=True)
@@ -22,6 +25,10 @@ def draft(
     file: Data,
     output: Annotated[Path | None, typer.Option("--out", "-o", help="Write the draft here instead of printing it.")] = None,
     name: Annotated[str | None, typer.Option(help="The data set's name; default: the file's name.")] = None,
+    sep: Annotated[
+        str | None, typer.Option(help="What stands between values, such as ';' or tab. Default: looked for.")
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="The text's encoding, such as latin-1. Default: looked for.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Propose a schema by looking at the data. Review every line before using it.
@@ -30,16 +37,25 @@ def draft(
     """
     with one_sentence_errors():
         refuse_taken(output)
-        text = Schema.draft(file, name=name).to_toml()
+        given = {"sep": {"tab": "\t", "\\t": "\t"}.get(sep or "", sep), "encoding": encoding}
+        proposed = propose_facts(file, name=name, read={key: said for key, said in given.items() if said is not None})
+        text = Schema.of_proposed(proposed).to_toml()
         if output is not None:
             try:
                 output.write_text(text, encoding="utf-8")
             except OSError as error:
                 raise RequestError(f"Cannot write {str(output)!r}: {error.strerror}.") from None
         if as_json:
-            print_json({"toml": text, "out": str(output) if output else None, "looked_at_data": True})
+            form = {"toml": text, "out": str(output) if output else None, "looked_at_data": True}
+            print_json(form | {"read": proposed.read.form(), "unread_lines": proposed.lines.form()})
         elif output is None:
             _print_as_it_is(text)
+        for sentence in proposed.lines.sentences():
+            warn(f"For the owner only: {sentence}")
+        if any(looks_like_a_number(column) for column in proposed.columns):
+            warn("A column is named by a number: if the first line holds values, write the columns' names above it.")
+        if found := told_of(proposed.read):
+            err.print(escaped(f"{found} Look at [read] in the draft, and correct what is wrong."))
         err.print(
             "[yellow]This draft was made by looking at the data.[/] Bounds, categories and size may reveal rows: replace "
             "each by what is publicly known, then delete the line 'drafted = true'."
@@ -50,9 +66,15 @@ def draft(
 def check(
     file: Data,
     schema: Facts,
+    unread_at_most: Annotated[
+        float,
+        typer.Option(help="Fail if a larger share of lines was not read as they stand.", min=0, max=1, metavar="SHARE"),
+    ] = UNREAD_AT_MOST,
     as_json: AsJson = False,
 ) -> None:
-    """Report which values the schema would clamp or send to 'other'. True counts: for the owner's eyes only.
+    """Report which values the schema would clamp or send to 'other', and which lines of a text file could not be read.
+
+    True counts: for the owner's eyes only. Fails where more lines than a share (1 %) were not read as they stand.
 
     Example: dpmine schema check patients.csv patients.toml
     """
@@ -60,8 +82,9 @@ def check(
         report = check_table(file, Schema.load(schema))
         if as_json:
             print_json(report.form())
-            return
-        _print_as_it_is(f"{report}\n")
+        else:
+            _print_as_it_is(f"{report}\n")
+        require_read(report, unread_at_most=unread_at_most)
 
 
 @app.command()

@@ -6,9 +6,11 @@ Nothing here is private. It is never shown to analysts and never part of an answ
 from dataclasses import dataclass
 from typing import Any
 
+from dpmine.base.errors import DataError
 from dpmine.facts.facts import Facts
 from dpmine.facts.kinds.registry import kind_of
 from dpmine.facts.sources import reading, require_columns
+from dpmine.facts.sources.lines_read import LinesRead
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,14 @@ class TableReport:
     rows_at_most: int
     columns: tuple[ColumnReport, ...]
     unread: tuple[str, ...]
+    lines: LinesRead
 
     def form(self) -> dict[str, Any]:
         return {
             "owner_only": True,
             "rows": self.rows,
             "rows_at_most": self.rows_at_most,
+            "unread_lines": self.lines.form(),
             "attributes": {column.attribute: column.changes for column in self.columns},
             "unread_columns": list(self.unread),
         }
@@ -40,6 +44,7 @@ class TableReport:
         lines.append(f"Rows: {self.rows} (the schema says at most {self.rows_at_most}).")
         if self.rows > self.rows_at_most:
             lines.append("More rows than the schema allows: answers stay private, but information gain loses accuracy.")
+        lines += self.lines.sentences()
         for column in self.columns:
             changed = [f"{count} {what}" for what, count in column.changes.items() if count]
             lines.append(f"  {column.attribute}: " + (", ".join(changed) if changed else "fits"))
@@ -48,12 +53,21 @@ class TableReport:
         return "\n".join(lines)
 
 
+def require_read(report: TableReport, *, unread_at_most: float) -> None:
+    """Refuse a table of which a larger share of lines was not read as it stands."""
+    if report.lines.share > unread_at_most:
+        raise DataError(
+            f"More than {unread_at_most:.2%} of the lines were not read as they stand. Say in [read] of the schema how "
+            "the file is written, mend the lines, or allow more by --unread-at-most."
+        )
+
+
 def check_table(table: Any, facts: Facts) -> TableReport:
     """Compare a table with the facts of a schema."""
     described = [attribute.name for attribute in facts.attributes]
-    with reading(table) as source:
+    with reading(table, facts.read, facts.columns) as source:
         require_columns(source, described)
         columns = tuple(ColumnReport(item.name, kind_of(item).check(source, item)) for item in facts.attributes)
         unread = tuple(name for name in source.columns if name not in described)
         source.check_read_in_one_state()
-        return TableReport(source.rows, facts.rows_at_most, columns, unread)
+        return TableReport(source.rows, facts.rows_at_most, columns, unread, source.lines)

@@ -1,5 +1,6 @@
 """Proposes a schema's facts by looking at a table: a helper for owners, outside the budget, to be reviewed line by line."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,10 @@ from dpmine.facts.kinds.columns import ColumnInHand
 from dpmine.facts.kinds.kind import DROP, Attribute
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.registry import propose_attribute
+from dpmine.facts.reading_rules import ReadingRules
 from dpmine.facts.sources import Source, reading
+from dpmine.facts.sources.detecting import detected_rules
+from dpmine.facts.sources.lines_read import LinesRead
 
 CLASS_NAMES = ("class", "target", "label", "outcome", "income", "diagnosis", "y")
 
@@ -24,14 +28,23 @@ class ProposedFacts:
     rows_at_most: int
     class_attribute: str | None
     drop: tuple[str, ...]
+    read: ReadingRules
+    lines: LinesRead
+    """What became of the lines of text files under these rules."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*(attribute.name for attribute in self.attributes), *self.drop)
 
 
-def propose_facts(table: Any, *, name: str | None) -> ProposedFacts:
-    with reading(table) as source:
-        return _proposed(source, name or _name(table))
+def propose_facts(table: Any, *, name: str | None, read: ReadingRules | Mapping[str, str] | None = None) -> ProposedFacts:
+    """Under the rules that `read` gives, or else under those that a file seems to be written by."""
+    rules = read if isinstance(read, ReadingRules) else detected_rules(table, read or {})
+    with reading(table, rules) as source:
+        return _proposed(source, name or _name(table), rules)
 
 
-def _proposed(source: Source, name: str) -> ProposedFacts:
+def _proposed(source: Source, name: str, rules: ReadingRules) -> ProposedFacts:
     found = {column: propose_attribute(ColumnInHand(source, column)) for column in source.columns}
     source.check_read_in_one_state()
     attributes = [attribute for attribute in found.values() if attribute is not None]
@@ -46,6 +59,8 @@ def _proposed(source: Source, name: str) -> ProposedFacts:
         rows_at_most=min(_round_up(max(source.rows, 1)), MOST_ROWS),
         class_attribute=None if target is None else target.name,
         drop=tuple(column for column, attribute in found.items() if attribute is None),
+        read=rules,
+        lines=source.lines,
     )
 
 

@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 import tomllib
+import warnings
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from dpmine.base.errors import SchemaError
-from dpmine.facts.drafting import propose_facts
+from dpmine.base.errors import OwnerWarning, SchemaError
+from dpmine.facts.drafting import ProposedFacts, propose_facts
 from dpmine.facts.facts import Facts, Unit
 from dpmine.facts.kinds.kind import DROP
 from dpmine.facts.kinds.registry import kind_of, read_attribute
+from dpmine.facts.reading_rules import DEFAULT_RULES, ReadingRules
 from dpmine.facts.toml_tables import refuse_unknown_keys, texts_of, value_at
 
 
@@ -42,7 +45,7 @@ class Schema(Facts):
 
     @classmethod
     def _from_form(cls, form: dict[str, Any], where: str) -> Schema:
-        refuse_unknown_keys(form, {"name", "class", "rows_at_most", "unit", "drop", "drafted", "attributes"}, where)
+        refuse_unknown_keys(form, {"name", "class", "rows_at_most", "unit", "drop", "drafted", "read", "attributes"}, where)
         tables = form.get("attributes", {})
         if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
             raise SchemaError(f"{where}: attributes must be tables such as [attributes.age].")
@@ -59,6 +62,7 @@ class Schema(Facts):
             drop=texts_of(form.get("drop", []), f"{where}: 'drop'"),
             unit=_unit(form.get("unit", "row"), where),
             drafted=value_at(form, "drafted", bool, where) if "drafted" in form else False,
+            read=ReadingRules.parse(form.get("read", {}), where),
         )
 
     def to_toml(self) -> str:
@@ -71,13 +75,24 @@ class Schema(Facts):
             form["drop"] = list(self.drop)
         if self.drafted:
             form["drafted"] = True
+        if self.read != DEFAULT_RULES:
+            form["read"] = self.read.form()
         attributes = [kind_of(item).write(item, drafted=self.drafted) for item in self.attributes]
         return "".join((self._draft_warning(), tomli_w.dumps(form), *attributes))
 
     @classmethod
-    def draft(cls, source: Any, *, name: str | None = None) -> Schema:
-        """Propose a schema for a file or frame. It looks at the data, so the owner must review every line."""
-        proposed = propose_facts(source, name=name)
+    def draft(cls, source: Any, *, name: str | None = None, read: ReadingRules | Mapping[str, str] | None = None) -> Schema:
+        """Propose a schema for a file or frame. It looks at the data, so the owner must review every line.
+
+        How a text file is read is found out as well, but for what `read` says, such as {"sep": ";", "encoding": "cp1252"}.
+        """
+        proposed = propose_facts(source, name=name, read=read)
+        for sentence in proposed.lines.sentences():
+            warnings.warn(f"For the owner only: {sentence}", OwnerWarning, stacklevel=2)
+        return cls.of_proposed(proposed)
+
+    @classmethod
+    def of_proposed(cls, proposed: ProposedFacts) -> Schema:
         return cls(
             proposed.name,
             proposed.attributes,
@@ -85,6 +100,7 @@ class Schema(Facts):
             class_attribute=proposed.class_attribute,
             drop=proposed.drop,
             drafted=True,
+            read=proposed.read,
         )
 
     def _draft_warning(self) -> str:

@@ -101,9 +101,13 @@ class ColumnInHand:
     @cached_property
     def numbers(self) -> list[Decimal]:
         """The distinct texts as numbers; none if some text is no number."""
-        numbers = [_finite(text) for text in self.distinct]
+        numbers = [self.number(text) for text in self.distinct]
         found = [number for number in numbers if number is not None]
         return found if len(found) == len(numbers) else []
+
+    def number(self, text: str) -> Decimal | None:
+        """The number that a text of this column stands for, by the rules of its file."""
+        return _finite(self.source.read.plain_number(text))
 
 
 def _finite(text: str) -> Decimal | None:

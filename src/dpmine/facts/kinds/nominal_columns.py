@@ -82,7 +82,11 @@ class NominalColumns(SingleColumns[Nominal]):
     def propose(self, column: ColumnInHand) -> Nominal | None:
         if len(column.distinct) > MOST_DRAFTED_CATEGORIES:
             return None
-        found = sorted(column.distinct, key=Decimal) if column.numbers else column.distinct
+        found = (
+            sorted(column.distinct, key=lambda text: column.number(text) or Decimal(0))
+            if column.numbers
+            else column.distinct
+        )
         others = [text for text in found if text.lower() in OTHERS]
         other = others[0] if others else "other"
         categories = tuple(found if others else [*found, other])
