@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -147,10 +147,7 @@ class SparseHistogramReading(Reading[SparseHistogram]):
         if sizes != list(map(len, labels)):
             numbers, counts = _without_hidden(numbers, counts, sizes, list(map(len, labels)))
         combinations = combinations_of(question, schema)
-        told = NoisySparseHistogram(titles, labels, numbers, counts, question.at_least, combinations, law, reply.receipt)
-        hidden = [-1 if place is None else place for place in (key.hidden(schema) for key in question.keys)]
-        shown = np.all(told.places != np.array(hidden), axis=1)
-        return told if shown.all() else replace(told, numbers=numbers[shown], counts=counts[shown])
+        return NoisySparseHistogram(titles, labels, numbers, counts, question.at_least, combinations, law, reply.receipt)
 
 
 def combinations_of(question: SparseHistogram, schema: Schema) -> int:
