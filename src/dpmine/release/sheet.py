@@ -16,7 +16,7 @@ from dpmine.models.cuts import CutValue
 from dpmine.release.released import GroupCounting, ReleasedTable
 
 FORMAT = "dpmine-release"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 DRAFTED = (
     "BUT the schema was drafted by looking at the rows (drafted = true): its ranges, categories and taxonomies were learned "
     "outside the budget, and the epsilon above does not cover them."
