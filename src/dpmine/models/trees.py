@@ -140,6 +140,11 @@ def encode_rows(table: Any, schema: Schema, names: Sequence[str]) -> tuple[dict[
         return {name: codes_of(schema.single(name), values) for name, values in encoded.items()}, source.rows
 
 
+def rows_with_class(classes: Codes | NDArray[np.intp], schema: Schema) -> NDArray[np.bool_]:
+    """Which rows have a class: others teach nothing and judge nothing."""
+    return np.asarray(classes != len(schema.class_labels))
+
+
 def columns_of(trees: Trees) -> list[str]:
     """The columns that the trees read, sorted."""
     keys = (node.split for tree in trees.trees for node in tree.nodes())

@@ -35,11 +35,10 @@ class NumericColumns(SingleColumns[Numeric]):
         return encode_numbers(source.numbers(attribute.name), attribute)
 
     def shown(self, attribute: Numeric) -> NDArray[Any]:
-        """Where each cell begins, as whole numbers where all are; NaN for gaps."""
-        points = [attribute.point(code) for code in range(attribute.cells)]
-        if attribute.gap is None and all(map(_is_whole, points)):
-            return np.array([int(point) for point in points], dtype=np.int64)
-        return np.array([*map(float, points), math.nan][: attribute.size])
+        """The middle of each cell's values, as whole numbers where all are; None for gaps."""
+        points = [attribute.middle(code) for code in range(attribute.cells)]
+        numbers = list(map(int if all(map(_is_whole, points)) else float, points))
+        return np.array(numbers) if attribute.gap is None else np.array([*numbers, None], dtype=object)
 
     def check(self, source: Source, attribute: Numeric) -> dict[str, int]:
         numbers = source.numbers(attribute.name)

@@ -61,7 +61,7 @@ def encode_listed(source: Source, attribute: Listed) -> Lists:
 
 
 def values_of(attribute: Single) -> NDArray[Any]:
-    """What each code of an attribute stands for: a category, or where its values begin, as whole numbers where all are."""
+    """What each code of an attribute stands for: a category, or the middle of its values; None for gaps."""
     kind = kind_of(attribute)
     assert isinstance(kind, SingleColumns)
     return kind.shown(attribute)
