@@ -1,17 +1,23 @@
 """`dpmine schema`: draft, check and show the public facts. Draft and check look at the data, so they are for the owner."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpmine.base.errors import RequestError
-from dpmine.cli.shared import AsJson, Data, err, one_sentence_errors, out, print_json, refuse_taken
+from dpmine.cli.shared import AsJson, Data, err, escaped, one_sentence_errors, out, print_json, refuse_taken
 from dpmine.facts.checking import check_table
+from dpmine.facts.draft_notes import DraftNotes
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
 from dpmine.report.words import clean
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 app = typer.Typer(help="Draft, check and show schemas (draft and check look at the data: for owners).", no_args_is_help=True)
 Facts = Annotated[Path, typer.Argument(help="The schema file.", metavar="SCHEMA")]
@@ -22,24 +28,35 @@ def draft(
     file: Data,
     output: Annotated[Path | None, typer.Option("--out", "-o", help="Write the draft here instead of printing it.")] = None,
     name: Annotated[str | None, typer.Option(help="The data set's name; default: the file's name.")] = None,
+    target: Annotated[
+        str | None, typer.Option("--class", help="The column to predict. Default: one of a name such as diagnosis.")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="The column that names the persons to protect. Default: rows are.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column that is never to be read; may be repeated.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Propose a schema by looking at the data. Review every line before using it.
+    """Propose a schema by looking at the data, and say why. Review every line before using it.
 
     Example: dpmine schema draft patients.csv --out patients.toml
     """
     with one_sentence_errors():
         refuse_taken(output)
-        text = Schema.draft(file, name=name).to_toml()
+        drafted = Schema.draft(file, name=name, class_attribute=target, unit=unit, drop=tuple(drop or ()))
+        text = drafted.to_toml()
         if output is not None:
             try:
                 output.write_text(text, encoding="utf-8")
             except OSError as error:
                 raise RequestError(f"Cannot write {str(output)!r}: {error.strerror}.") from None
         if as_json:
-            print_json({"toml": text, "out": str(output) if output else None, "looked_at_data": True})
+            form = {"toml": text, "out": str(output) if output else None, "looked_at_data": True}
+            print_json(form | {"columns": [] if drafted.notes is None else drafted.notes.form()})
         elif output is None:
             _print_as_it_is(text)
+        if drafted.notes is not None and not as_json:
+            err.print(_table_of(drafted.notes))
         err.print(
             "[yellow]This draft was made by looking at the data.[/] Bounds, categories and size may reveal rows: replace "
             "each by what is publicly known, then delete the line 'drafted = true'."
@@ -66,7 +83,7 @@ def check(
 
 @app.command()
 def show(schema: Facts, as_json: AsJson = False) -> None:
-    """Show the taxonomies of a schema file as indented text. Reads no data.
+    """Show what a schema file says of its columns to people, and its taxonomies as indented text. Reads no data.
 
     Example: dpmine schema show patients.toml
     """
@@ -75,9 +92,21 @@ def show(schema: Facts, as_json: AsJson = False) -> None:
         nominal = [item for item in facts.of_kind(Nominal) if item.name != facts.class_attribute]
         if as_json:
             taxonomies = {item.name: item.form().get("taxonomy") for item in nominal}
-            print_json({"name": facts.name, "drafted": facts.drafted, "taxonomies": taxonomies})
+            words = {item.name: item.words for item in facts.attributes if item.words}
+            print_json({"name": facts.name, "drafted": facts.drafted, "columns": words, "taxonomies": taxonomies})
             return
-        _print_as_it_is("\n".join(_taxonomy_lines(facts, nominal)) + "\n")
+        _print_as_it_is("\n".join([*_taxonomy_lines(facts, nominal), *_described(facts)]) + "\n")
+
+
+def _table_of(notes: DraftNotes) -> Table:
+    """What is proposed for each column, why, and what to look at."""
+    from rich.table import Table
+
+    table = Table("column", "kind", "domain", "why", "to check", box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for note in notes.columns:
+        cells = (note.name, note.kind, note.domain, note.why, "; ".join(note.checks))
+        table.add_row(*(escaped(clean(cell)) for cell in cells))
+    return table
 
 
 def _taxonomy_lines(facts: Schema, nominal: list[Nominal]) -> list[str]:
@@ -89,6 +118,11 @@ def _taxonomy_lines(facts: Schema, nominal: list[Nominal]) -> list[str]:
         else:
             lines += ["", clean(attribute.name), *_indented(attribute.taxonomy, "  ")]
     return [*lines, "", "No taxonomy, so every category stands right below the root:", *flat] if flat else lines
+
+
+def _described(facts: Schema) -> list[str]:
+    told = [f"  {clean(item.title)}: {clean(item.description)}".rstrip(": ") for item in facts.attributes if item.words]
+    return ["", "What columns hold:", *told] if told else []
 
 
 def _indented(node: TaxonomyNode, indent: str) -> list[str]:

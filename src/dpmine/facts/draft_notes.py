@@ -6,7 +6,7 @@ The words end up as comments in a schema file, which may be published: they name
 from dataclasses import dataclass
 from typing import Any
 
-DROPPED = "dropped"
+DROPPED, UNIT = "dropped", "unit"
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,13 @@ class ColumnNote:
         form = {"column": self.name, "kind": self.kind, "domain": self.domain, "why": self.why, "check": self.check}
         return form | {"gaps": self.gaps} | ({} if self.persons is None else {"rows_of_most_persons": self.persons})
 
+    @property
+    def checks(self) -> list[str]:
+        """What its owner has to look at, in the table."""
+        gaps = ["has gaps, which get a label of their own"] if self.gaps else []
+        persons = [f"most of its values have at most {self.persons:,} rows: the unit?"] if self.persons is not None else []
+        return [*([self.check] if self.check else []), *gaps, *persons]
+
     def comments(self) -> str:
         return _comment(f"Why: {self.why}.") + (_comment(f"Check: {self.check}.") if self.check else "")
 
@@ -41,6 +48,9 @@ class DraftNotes:
     suggested: str | None = None
     """The column that looks most like one that names persons, where none was named."""
 
+    def form(self) -> list[dict[str, Any]]:
+        return [note.form() for note in self.columns]
+
     def of(self, name: str) -> ColumnNote:
         return next(note for note in self.columns if note.name == name)
 
@@ -49,6 +59,8 @@ class DraftNotes:
         return "".join(self._before(line) + line + self._after(line) for line in toml.splitlines(keepends=True))
 
     def _before(self, line: str) -> str:
+        if line == "[unit]\n":
+            return "".join(note.comments() for note in self.columns if note.kind == UNIT)
         if not line.startswith("drop = "):
             return ""
         dropped = [note for note in self.columns if note.kind == DROPPED]
@@ -65,8 +77,8 @@ class DraftNotes:
         column = tomli_w.dumps({"column": self.suggested}).strip()
         return _comment(
             f"{self.suggested} looks as if it named persons or things that own several rows. To protect them instead of "
-            "single rows, put this in place of the line above; 'at_most' was read from the data, and every answer costs that "
-            "many times as much:"
+            "single rows, put this in place of the line above; 'at_most' was read from the data, and every answer costs "
+            "that many times as much:"
         ) + (f"# unit = {{ {column}, at_most = {self.of(self.suggested).persons} }}\n")
 
 

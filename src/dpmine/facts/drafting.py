@@ -1,13 +1,13 @@
 """Proposes a schema's facts by looking at a table: a helper for owners, outside the budget, to be reviewed line by line."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dpmine.base.errors import SchemaError
 from dpmine.codes.domain import MOST_ROWS
-from dpmine.facts.draft_notes import DROPPED, ColumnNote, DraftNotes
+from dpmine.facts.draft_notes import DROPPED, UNIT, ColumnNote, DraftNotes
 from dpmine.facts.facts import Unit
 from dpmine.facts.kinds.column_names import names_identifiers, names_persons
 from dpmine.facts.kinds.columns import ColumnInHand, Proposal
@@ -40,6 +40,9 @@ class Wishes:
             raise SchemaError(f"A column is the class, names persons or is dropped, and not two of these: {twice[0]!r}.")
 
 
+NO_WISHES = Wishes()
+
+
 @dataclass(frozen=True)
 class ProposedFacts:
     """Facts that fit a table as it is, read from its rows."""
@@ -53,7 +56,7 @@ class ProposedFacts:
     notes: DraftNotes
 
 
-def propose_facts(table: Any, *, name: str | None, wishes: Wishes = Wishes()) -> ProposedFacts:
+def propose_facts(table: Any, *, name: str | None, wishes: Wishes = NO_WISHES) -> ProposedFacts:
     with reading(table) as source:
         return _proposed(source, name or _name(table), wishes)
 
@@ -72,7 +75,7 @@ def _proposed(source: Source, name: str, wishes: Wishes) -> ProposedFacts:
     unit = Unit()
     if wishes.unit is not None:
         unit = Unit(wishes.unit, _at_most(columns[wishes.unit]))
-        check = f"at most {unit.at_most} rows a person count, which was read from the data: every answer costs as many times"
+        check = f"at most {unit.at_most} rows a person count, read from the data: every answer costs that many times as much"
         found[wishes.unit] = Proposal(None, "it names the persons whom the guarantee protects, as asked", check)
     notes = _notes(columns, {item: found[item] for item in source.columns}, unit)
     source.check_read_in_one_state()
@@ -129,7 +132,7 @@ def _notes(columns: dict[str, ColumnInHand], found: dict[str, Proposal[Any]], un
 def _note(name: str, proposal: Proposal[Any], column: ColumnInHand | None, unit: Unit) -> ColumnNote:
     attribute = proposal.attribute
     if attribute is None:
-        kind = "unit" if name == unit.column else DROPPED
+        kind = UNIT if name == unit.column else DROPPED
         return ColumnNote(name, kind, "", proposal.why, proposal.check, persons=proposal.persons)
     domain = kind_of(attribute).domain(attribute)
     gaps = column is not None and _has_gaps(column)

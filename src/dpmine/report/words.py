@@ -23,7 +23,8 @@ def condition(key: Key, number: int, schema: Schema, *, at_most: int = MANY_VALU
     if isinstance(key, Test):
         return _test_words(key, number)
     answer = _answer(key, number, schema, at_most)
-    return f"{clean(key.title)} {answer}"
+    named = isinstance(key, (AttributeKey, Bins, Groups))
+    return f"{clean(schema.single(key.attribute).title if named else key.title)} {answer}"
 
 
 def _answer(key: Key, number: int, schema: Schema, at_most: int) -> str:

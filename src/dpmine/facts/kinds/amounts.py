@@ -12,7 +12,24 @@ from math import ceil
 TOO_LARGE = Decimal(10) ** 14
 ODD_AT_MOST = 100  # of so many rows one may hold a text that is no number, in a column of numbers
 GAP_WORDS = frozenset(
-    "|na|n/a|#n/a|nan|nat|null|none|nil|?|-|--|.|missing|unknown|not available|not applicable".split("|")
+    (
+        "",
+        "na",
+        "n/a",
+        "#n/a",
+        "nan",
+        "nat",
+        "null",
+        "none",
+        "nil",
+        "?",
+        "-",
+        "--",
+        ".",
+        "missing",
+        "unknown",
+        "not available",
+    )
 )
 """What people write where a number is missing."""
 

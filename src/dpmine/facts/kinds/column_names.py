@@ -12,8 +12,8 @@ def _set(words: str) -> frozenset[str]:
 
 
 ALWAYS_CODES = _set(
-    "zip zipcode postcode postal plz code codes icd sic naics fips msa iban isbn issn ean sku barcode phone telephone tel fax "
-    "mobile ssn passport serial key uuid guid id ids identifier index unnamed"
+    "zip zipcode postcode postal plz code codes icd sic naics fips msa iban isbn issn ean sku barcode phone telephone tel "
+    "fax mobile ssn passport serial key uuid guid id ids identifier index unnamed"
 )
 """Whole numbers under such names are no amounts, however many there are."""
 CODES_IF_FEW = _set(
@@ -23,8 +23,8 @@ CODES_IF_FEW = _set(
 )
 """Nor under these, where there are few."""
 AMOUNTS = _set(
-    "num count cnt n qty quantity total sum amount amt price cost fee income salary wage revenue balance budget children kids "
-    "siblings rooms bedrooms bathrooms beds visits visit admissions times score rating stars points years days months weeks "
+    "num count cnt n qty quantity total sum amount amt price cost fee income salary wage revenue balance budget children "
+    "kids siblings rooms bedrooms bathrooms beds visits visit admissions times score rating stars points years days months weeks "
     "hours minutes seconds size length weight height width depth distance duration delay dose engines seats"
 )
 PERSONS = _set(

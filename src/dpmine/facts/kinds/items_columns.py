@@ -55,7 +55,7 @@ class ItemColumns(ColumnKind[ItemList, Lists]):
         if len(items) > MOST_DRAFTED_ITEMS:
             return Proposal(None, "lists of too many different items")
         proposed = ItemList(column.name, tuple(items), max(map(len, lists)), LIST_SEPARATOR)
-        return Proposal(proposed, "lists of items", "items and 'at_most' were read from the data: state what is publicly known")
+        return Proposal(proposed, "lists of items", "list and 'at_most' read from the data: state public ones")
 
     def domain(self, attribute: ItemList) -> str:
         return f"at most {attribute.at_most:,} of {len(attribute.items):,} items"

@@ -81,7 +81,9 @@ class NominalColumns(SingleColumns[Nominal]):
     def domain(self, attribute: Nominal) -> str:
         if attribute.cells == 1:
             return f"one category: {attribute.categories[0]}"
-        return f"{attribute.cells:,} categories: {', '.join(attribute.categories[:3])}{', ...' if attribute.cells > 3 else ''}"
+        return (
+            f"{attribute.cells:,} categories: {', '.join(attribute.categories[:3])}{', ...' if attribute.cells > 3 else ''}"
+        )
 
 
 def _missing(missing: str) -> str:

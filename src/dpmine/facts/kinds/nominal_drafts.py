@@ -14,7 +14,7 @@ NEARLY_ALL = 0.9  # of the rows have one of these
 OTHERS = ("other", "?", "unknown", "n/a")  # categories that a draft takes for `other`
 
 NOTHING = "no row has a value"
-READ_FROM_DATA = "the list was read from the data: state the public one; what it lacks counts as {}"
+READ_FROM_DATA = "list read from the data: state the public one; what it lacks counts as {}"
 
 
 def propose_nominal(column: ColumnInHand) -> Proposal[Nominal]:
@@ -38,13 +38,13 @@ def propose_nominal(column: ColumnInHand) -> Proposal[Nominal]:
 
 
 def propose_class(column: ColumnInHand) -> Proposal[Nominal]:
-    """Of a column that is the class, whatever it looks like: all its values, without a taxonomy or a category for the rest."""
+    """Of the class, whatever it looks like: all its values, without a taxonomy or a category for the rest."""
     categories = _in_order(column, list(column.counts))
     if not categories:
         return Proposal(None, NOTHING)
     if len(categories) > MOST_DRAFTED_CATEGORIES:
         return Proposal(None, "too many different values to be classes")
-    check = "the list was read from the data: state the public one; rows with another class, or none, are left out"
+    check = "list read from the data: state the public one; rows with another class, or none, are left out"
     return Proposal(Nominal(column.name, categories, missing=DROP), f"the class, with {_words(len(categories))}", check)
 
 

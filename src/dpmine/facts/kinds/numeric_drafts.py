@@ -28,7 +28,7 @@ MOST_DECIMALS = 12
 COARSE = 20  # round steps between drafted bounds
 SKEWED = 10  # nine tenths of the values lie within a tenth of the range
 
-READ_FROM_DATA = "low and high were read from the data: state what is publicly known"
+READ_FROM_DATA = "bounds read from the data: state public ones"
 YES_OR_NO = "two numbers, which may be yes and no"
 
 

@@ -71,8 +71,8 @@ class Shift:
         if span <= 0 or width < MUCH_WIDER * span:
             return []
         return [
-            f"99 % of the numbers lie in {shown(self.middle[0])} to {shown(self.middle[1])}: narrower bounds would clamp the "
-            f"rest, and make sums and means up to {width / span:.0f} times as exact"
+            f"99 % of the numbers lie in {shown(self.middle[0])} to {shown(self.middle[1])}: narrower bounds would clamp "
+            f"the rest, and make sums and means up to {width / span:.0f} times as exact"
         ]
 
 
