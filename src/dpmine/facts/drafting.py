@@ -79,7 +79,8 @@ def _proposed(source: Source, name: str, wishes: Wishes) -> ProposedFacts:
         found[wishes.unit] = Proposal(None, "it names the persons whom the guarantee protects, as asked", check)
     notes = _notes(columns, {item: found[item] for item in source.columns}, unit)
     source.check_read_in_one_state()
-    attributes = tuple(found[item].attribute for item in source.columns if found[item].attribute is not None)
+    proposed = [found[item].attribute for item in source.columns]
+    attributes = tuple(attribute for attribute in proposed if attribute is not None)
     if not attributes:
         raise SchemaError("No column of this table can become an attribute: " + _why_none(notes))
     return ProposedFacts(

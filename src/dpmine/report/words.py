@@ -23,8 +23,8 @@ def condition(key: Key, number: int, schema: Schema, *, at_most: int = MANY_VALU
     if isinstance(key, Test):
         return _test_words(key, number)
     answer = _answer(key, number, schema, at_most)
-    named = isinstance(key, (AttributeKey, Bins, Groups))
-    return f"{clean(schema.single(key.attribute).title if named else key.title)} {answer}"
+    title = schema.single(key.attribute).title if isinstance(key, (AttributeKey, Bins, Groups)) else key.title
+    return f"{clean(title)} {answer}"
 
 
 def _answer(key: Key, number: int, schema: Schema, at_most: int) -> str:

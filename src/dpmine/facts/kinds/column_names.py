@@ -24,8 +24,8 @@ CODES_IF_FEW = _set(
 """Nor under these, where there are few."""
 AMOUNTS = _set(
     "num count cnt n qty quantity total sum amount amt price cost fee income salary wage revenue balance budget children "
-    "kids siblings rooms bedrooms bathrooms beds visits visit admissions times score rating stars points years days months weeks "
-    "hours minutes seconds size length weight height width depth distance duration delay dose engines seats"
+    "kids siblings rooms bedrooms bathrooms beds visits visit admissions times score rating stars points years days months "
+    "weeks hours minutes seconds size length weight height width depth distance duration delay dose engines seats"
 )
 PERSONS = _set(
     "patient person customer client member subject student pupil employee respondent participant user household passenger "

@@ -11,6 +11,7 @@ FEW_TEXTS = 20  # so many different ones are taken for categories, whatever they
 LONG_TEXT = 40  # letters, or
 MANY_WORDS = 4  # on average: free text
 MOST_OF_THEM = 0.95  # of the persons have at most as many rows as a draft proposes
+ROWS_EACH = 100  # on average, of what is called a patient: values with more are groups, whatever they are called
 ROWS_OF_A_PERSON = 1000  # are the most that a unit may have
 
 ONE_ROW_EACH = "every row has a value of its own: an identifier"
@@ -29,18 +30,19 @@ def identifying(column: ColumnInHand) -> Proposal[Any] | None:
         return _dropped(FREE if _is_free_text(column) else ONE_ROW_EACH)
     if words_of(column.name) & DIRECT:
         return _dropped(NAMED_DIRECTLY, rows_of_most(column))
-    if names_identifiers(column.name) or names_persons(column.name):
+    named = names_identifiers(column.name) or names_persons(column.name)
+    if named and rows <= ROWS_EACH * different:
         return _dropped(REPEATED, rows_of_most(column))
-    if _is_free_text(column):
-        return _dropped(FREE)
-    return _dropped(MOSTLY_OWN) if 2 * different > rows else None
+    if 2 * different <= rows:
+        return None
+    return _dropped(FREE if _is_free_text(column) else MOSTLY_OWN)
 
 
 def too_many(column: ColumnInHand) -> Proposal[Any]:
     """Why a column with very many different texts is dropped, which may be the names of persons."""
     if 2 * len(column.counts) <= sum(column.counts.values()) and _are_codes(column):
         return _dropped(REPEATED, rows_of_most(column))
-    return _dropped("too many different texts to be categories")
+    return _dropped(FREE if _is_free_text(column) else "too many different texts to be categories")
 
 
 def rows_of_most(column: ColumnInHand) -> int | None:

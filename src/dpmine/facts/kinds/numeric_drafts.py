@@ -164,4 +164,6 @@ def _look_like_counts(amounts: Amounts) -> bool:
 
 
 def _many(decimals: int) -> str:
+    if decimals == MOST_DECIMALS:
+        return "very many decimals"
     return "one decimal" if decimals == 1 else f"{decimals} decimals"

@@ -22,7 +22,7 @@ class Moments:
     median: float
 
     @classmethod
-    def of(cls, numbers: NDArray[np.float64]) -> Moments:
+    def of(cls, numbers: NDArray[Any]) -> Moments:
         return cls(float(np.mean(numbers)), float(np.std(numbers)), float(np.median(numbers)))
 
     def form(self) -> dict[str, float]:
@@ -40,7 +40,7 @@ class Shift:
     bounds: tuple[float, float]
 
     @classmethod
-    def of(cls, before: NDArray[np.float64], after: NDArray[np.float64], bounds: tuple[float, float]) -> Shift | None:
+    def of(cls, before: NDArray[Any], after: NDArray[Any], bounds: tuple[float, float]) -> Shift | None:
         """None where there is no number."""
         before = before[np.isfinite(before)]
         if not len(before) or not len(after):
