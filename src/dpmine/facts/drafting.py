@@ -9,7 +9,7 @@ from dpmine.base.errors import SchemaError
 from dpmine.codes.domain import MOST_ROWS
 from dpmine.facts.draft_notes import DROPPED, UNIT, ColumnNote, DraftNotes
 from dpmine.facts.facts import Unit
-from dpmine.facts.kinds.column_names import names_identifiers, names_persons
+from dpmine.facts.kinds.column_names import names_identifiers, names_people, names_persons
 from dpmine.facts.kinds.columns import ColumnInHand, Proposal
 from dpmine.facts.kinds.identifying import round_up, rows_of_most
 from dpmine.facts.kinds.kind import Attribute
@@ -125,8 +125,9 @@ def _at_most(column: ColumnInHand) -> int:
 def _notes(columns: dict[str, ColumnInHand], found: dict[str, Proposal[Any]], unit: Unit) -> DraftNotes:
     notes = tuple(_note(item, proposal, columns.get(item), unit) for item, proposal in found.items())
     persons = [note.name for note in notes if note.persons is not None and unit.column is None]
-    # By its name a person, else an identifier, else the one with the most different values.
-    persons.sort(key=lambda item: (not names_persons(item), not names_identifiers(item), -len(columns[item].counts)))
+    # By its name people, else things, else an identifier, else the one with the most different values.
+    by_name = (names_people, names_persons, names_identifiers)
+    persons.sort(key=lambda item: (*(not named(item) for named in by_name), -len(columns[item].counts)))
     return DraftNotes(notes, persons[0] if persons else None)
 
 

@@ -27,10 +27,12 @@ AMOUNTS = _set(
     "kids siblings rooms bedrooms bathrooms beds visits visit admissions times score rating stars points years days months "
     "weeks hours minutes seconds size length weight height width depth distance duration delay dose engines seats"
 )
-PERSONS = _set(
+PEOPLE = _set(
     "patient person customer client member subject student pupil employee respondent participant user household passenger "
-    "driver owner account card device vehicle plane tailnum licence license mrn"
+    "driver owner mrn"
 )
+THINGS = _set("account card device vehicle plane tailnum licence license")
+"""They may stand for who owns them."""
 DIRECT = _set("email mail phone telephone mobile ssn passport iban surname lastname firstname fullname forename")
 """Columns that name people by themselves."""
 
@@ -44,12 +46,17 @@ def words_of(name: str) -> frozenset[str]:
 def names_identifiers(name: str) -> bool:
     """Whether a name speaks of identifiers: id, patient_id, userid."""
     words = words_of(name)
-    joined = any(word.removesuffix("id") in PERSONS for word in words if word.endswith("id"))
+    joined = any(word.removesuffix("id") in PEOPLE | THINGS for word in words if word.endswith("id"))
     return joined or bool(words & {"id", "ids", "identifier", "uuid", "guid", "key", "mrn", "unnamed", "index"})
 
 
+def names_people(name: str) -> bool:
+    return bool(words_of(name) & PEOPLE)
+
+
 def names_persons(name: str) -> bool:
-    return bool(words_of(name) & PERSONS)
+    """Whether a name speaks of people, or of things that stand for them."""
+    return bool(words_of(name) & (PEOPLE | THINGS))
 
 
 # -- what anybody can look up ------------------------------------------------------------------------------------------

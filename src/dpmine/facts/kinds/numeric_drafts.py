@@ -26,7 +26,7 @@ FEW_NUMBERS = 10  # different whole numbers may be codes under any name
 FEWEST_COUNTS = 5  # different whole numbers, from 0 or 1 on, may be counts
 MOST_DECIMALS = 12
 COARSE = 20  # round steps between drafted bounds
-SKEWED = 10  # nine tenths of the values lie within a tenth of the range
+SKEWED = 20  # half of the values lie within a twentieth of the range
 
 READ_FROM_DATA = "bounds read from the data: state public ones"
 YES_OR_NO = "two numbers, which may be yes and no"
@@ -77,10 +77,10 @@ def _proposed(name: str, amounts: Amounts) -> Proposal[Numeric]:
     if fact is not None:
         why.append(fact.why)
     if fact is None and step > resolution and _is_skewed(amounts, high - low):
-        logarithmic = Numeric(name, numeric.low, numeric.high, None, resolution=numeric.resolution, scale=LOG)
+        logarithmic = Numeric(name, numeric.low, numeric.high, None, resolution=_tidy(resolution), scale=LOG)
         if logarithmic.cells >= FEWEST_LOG_CELLS:
             numeric = logarithmic
-            why.append("nine tenths of them lie within a tenth of the range, so cells grow with the numbers")
+            why.append("half of them lie within a twentieth of the range, so cells grow with the numbers")
     return Proposal(numeric, "; ".join(why), "; ".join(_checks(numeric, amounts, decimals, by_fact=fact is not None)))
 
 
@@ -121,7 +121,7 @@ def _resolution(low: Decimal, high: Decimal, decimals: int) -> Decimal:
 
 
 def _is_skewed(amounts: Amounts, width: Decimal) -> bool:
-    return SKEWED * (amounts.quantile(0.95) - amounts.quantile(0.05)) <= width
+    return SKEWED * (amounts.quantile(0.75) - amounts.quantile(0.25)) <= width
 
 
 def _round_step(width: Decimal) -> Decimal:
