@@ -1,4 +1,4 @@
-"""What `schema check` tells an owner of a column: which values rules change, what that shifts, and whom the unit leaves out."""
+"""What `schema check` tells an owner of a column: what rules change and shift, and whom the unit leaves out."""
 
 from __future__ import annotations
 
@@ -43,14 +43,16 @@ def test_a_column_that_fits_is_not_shifted() -> None:
 
 def test_clamping_from_above_is_told_in_one_line() -> None:
     assert words(x(100), [*range(99), 10_000]) == (
-        "1 above 100, clamped (1.00%); what the schema changes lowers the mean from 148.51 to 49.51 and the std from 990.5 "
-        "to 29.005"
+        "1 above 100, clamped (1.00%); what the schema changes lowers the mean from 148.51 to 49.51 and the std from 990.52 "
+        "to 28.883"
     )
 
 
 def test_clamping_from_below_raises_the_mean() -> None:
     told = words(x(9), [-5] * 50 + [5] * 50)
-    assert told.startswith("50 below 0, clamped (50.00%); what the schema changes moves the mean from 0 to 2.5, the std from 5 to 2.5")
+    assert told.startswith(
+        "50 below 0, clamped (50.00%); what the schema changes moves the mean from 0 to 2.5, the std from 5 to 2.5"
+    )
     assert "the median from 0 to 2.5" in told
 
 

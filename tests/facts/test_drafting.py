@@ -166,7 +166,9 @@ def test_any_column_can_be_drafted_and_the_draft_comes_back_from_its_toml(values
     table = {"x": values, "z": ["a"] * len(values)} if values else {"z": ["a"]}
     schema = Schema.draft(table)
     assert Schema.from_toml(schema.to_toml()) == schema
-    huge = any(isinstance(value, (int, float)) and abs(value) >= 1e14 for value in values)  # clamped, as no bounds reach there
+    huge = any(
+        isinstance(value, (int, float)) and abs(value) >= 1e14 for value in values
+    )  # clamped, as no bounds reach there
     for column in check_table(table, schema).columns:
         if isinstance(schema.attribute(column.attribute), (Nominal, Numeric)) and not huge:
             assert not any(count for what, count in column.changes.items() if "missing" not in what)

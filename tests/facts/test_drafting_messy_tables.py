@@ -154,7 +154,9 @@ def test_very_many_categories_of_which_few_are_frequent_get_one_for_the_rest() -
     assert isinstance(town, Nominal)
     assert (town.cells, town.other) == (101, "other")
     assert {f"common {number}" for number in range(90)} < set(town.categories)
-    assert "town" in Schema.draft({"town": [f"place {'abc'[n % 3]} {n % 4000}" for n in range(9_000)], "x": ["a"] * 9_000}).drop
+    assert (
+        "town" in Schema.draft({"town": [f"place {'abc'[n % 3]} {n % 4000}" for n in range(9_000)], "x": ["a"] * 9_000}).drop
+    )
 
 
 # -- bounds, resolution, grid ------------------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ from dpmine.report.words import clean
 if TYPE_CHECKING:
     from rich.table import Table
 
+FILE_WIDTH = 200  # columns of a table that no terminal shows
+
 app = typer.Typer(help="Draft, check and show schemas (draft and check look at the data: for owners).", no_args_is_help=True)
 Facts = Annotated[Path, typer.Argument(help="The schema file.", metavar="SCHEMA")]
 
@@ -102,7 +104,10 @@ def _table_of(notes: DraftNotes) -> Table:
     """What is proposed for each column, why, and what to look at."""
     from rich.table import Table
 
-    table = Table("column", "kind", "domain", "why", "to check", box=None, header_style="bold", padding=(0, 2, 0, 0))
+    width = None if err.is_terminal else FILE_WIDTH
+    table = Table(
+        "column", "kind", "domain", "why", "to check", box=None, header_style="bold", padding=(0, 2, 0, 0), width=width
+    )
     for note in notes.columns:
         cells = (note.name, note.kind, note.domain, note.why, "; ".join(note.checks))
         table.add_row(*(escaped(clean(cell)) for cell in cells))
@@ -114,7 +119,7 @@ def _taxonomy_lines(facts: Schema, nominal: list[Nominal]) -> list[str]:
     flat = []
     for attribute in nominal:
         if attribute.taxonomy is None:
-            flat.append(f"  {clean(attribute.name)} ({attribute.size} categories)")
+            flat.append(f"  {clean(attribute.name)} ({attribute.cells} categories)")
         else:
             lines += ["", clean(attribute.name), *_indented(attribute.taxonomy, "  ")]
     return [*lines, "", "No taxonomy, so every category stands right below the root:", *flat] if flat else lines
