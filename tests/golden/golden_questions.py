@@ -20,7 +20,7 @@ from dpmine.language.splits import Divide, Multiway, Specialise
 from dpmine.questions.private_tree import CutRule
 
 EPSILON = "0.5"
-NEAREST = Nearest(("age", "dose"), (1, 5), ((30, 20), (60, 60), (80, 90)))
+NEAREST = Nearest(("age", "dose"), (100, 20), (1, 5), ((30, 20), (60, 60), (80, 90)))
 """Centres in positions, of which a step of age is 1 long and a step of dose 5."""
 BY_COUGH = ScoreSplit(dm.parse_key("cough"), (ScoreLeaf((7, 3)), ScoreLeaf((4, 6))))
 BY_AGE = ScoreSplit(dm.parse_key("age:40:60"), (ScoreLeaf((9, 1)), ScoreLeaf((5, 5)), ScoreLeaf((2, 8))))

@@ -15,6 +15,7 @@ from dpmine.facts.kinds.kind import Attribute
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.reading_rules import DEFAULT_RULES, ENCODINGS, QUOTES, THOUSANDS, ReadingRules
 from dpmine.facts.schema import Schema
 
 EXACT = Context(prec=200)
@@ -80,6 +81,18 @@ def item_lists(draw: st.DrawFn, *, name: str = "l") -> ItemList:
     return ItemList(name, items, draw(st.integers(1, 100)), draw(st.sampled_from(["|", ";", ", ", "\n"])))
 
 
+def reading_rules() -> st.SearchStrategy[ReadingRules]:
+    return st.builds(
+        ReadingRules,
+        sep=st.sampled_from([None, ",", ";", "\t", "|", "\x1f"]),
+        encoding=st.sampled_from(ENCODINGS),
+        quote=st.sampled_from(QUOTES),
+        decimal=st.just(","),
+        thousands=st.sampled_from([mark for mark in THOUSANDS if mark != ","]),
+        comment=st.sampled_from(["", "#", "//"]),
+    )
+
+
 @st.composite
 def schemas(draw: st.DrawFn) -> Schema:
     names = draw(st.lists(any_text, min_size=1, max_size=5, unique=True))
@@ -96,4 +109,5 @@ def schemas(draw: st.DrawFn) -> Schema:
         class_attribute=draw(st.sampled_from(nominal) | st.none()) if nominal else None,
         drop=tuple(drop),
         drafted=draw(st.booleans()),
+        read=draw(st.just(DEFAULT_RULES) | reading_rules()),
     )

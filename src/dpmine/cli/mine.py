@@ -136,7 +136,7 @@ def _mine(model: TreeEstimator, rows: Rows, output: Path, test: Path | None, as_
 def true_labels(table: Path, schema: Schema) -> Any:
     """The class labels of a public table that has all columns of the schema, by the schema's rules."""
     target = schema.require_class()
-    with reading(table) as source:
+    with reading(table, schema.read, schema.columns) as source:
         require_columns(source, [a.name for a in schema.singles])
     rows, _ = encode_rows(table, schema, [target])
     return np.array(schema.class_labels, dtype=object)[rows[target]]

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpmine.base.errors import RequestError
-from dpmine.cli.shared import AsJson, Data, err, escaped, one_sentence_errors, out, print_json, refuse_taken
-from dpmine.facts.checking import check_table
+from dpmine.cli.shared import AsJson, Data, err, escaped, one_sentence_errors, out, print_json, refuse_taken, warn
+from dpmine.facts.checking import check_table, require_read
 from dpmine.facts.draft_notes import DraftNotes
+from dpmine.facts.drafting import Wishes, propose_facts
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
+from dpmine.facts.sources.detecting import looks_like_a_number, told_of
+from dpmine.facts.sources.lines_read import UNREAD_AT_MOST
 from dpmine.report.words import clean
 
 if TYPE_CHECKING:
@@ -37,6 +40,10 @@ def draft(
         str | None, typer.Option(help="The column that names the persons to protect. Default: rows are.")
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column that is never to be read; may be repeated.")] = None,
+    sep: Annotated[
+        str | None, typer.Option(help="What stands between values, such as ';' or tab. Default: looked for.")
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="The text's encoding, such as latin-1. Default: looked for.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Propose a schema by looking at the data, and say why. Review every line before using it.
@@ -45,8 +52,10 @@ def draft(
     """
     with one_sentence_errors():
         refuse_taken(output)
-        drafted = Schema.draft(file, name=name, class_attribute=target, unit=unit, drop=tuple(drop or ()))
-        text = drafted.to_toml()
+        given = {"sep": {"tab": "\t", "\\t": "\t"}.get(sep or "", sep), "encoding": encoding}
+        read = {key: said for key, said in given.items() if said is not None}
+        proposed = propose_facts(file, name=name, read=read, wishes=Wishes(target, unit, tuple(drop or ())))
+        text = Schema.of_proposed(proposed).to_toml()
         if output is not None:
             try:
                 output.write_text(text, encoding="utf-8")
@@ -54,11 +63,18 @@ def draft(
                 raise RequestError(f"Cannot write {str(output)!r}: {error.strerror}.") from None
         if as_json:
             form = {"toml": text, "out": str(output) if output else None, "looked_at_data": True}
-            print_json(form | {"columns": [] if drafted.notes is None else drafted.notes.form()})
+            found = {"read": proposed.read.form(), "unread_lines": proposed.lines.form(), "columns": proposed.notes.form()}
+            print_json(form | found)
         elif output is None:
             _print_as_it_is(text)
-        if drafted.notes is not None and not as_json:
-            err.print(_table_of(drafted.notes))
+        if not as_json:
+            err.print(_table_of(proposed.notes))
+        for sentence in proposed.lines.sentences():
+            warn(f"For the owner only: {sentence}")
+        if any(looks_like_a_number(column) for column in proposed.columns):
+            warn("A column is named by a number: if the first line holds values, write the columns' names above it.")
+        if rules := told_of(proposed.read):
+            err.print(escaped(f"{rules} Look at [read] in the draft, and correct what is wrong."))
         err.print(
             "[yellow]This draft was made by looking at the data.[/] Bounds, categories and size may reveal rows: replace "
             "each by what is publicly known, then delete the line 'drafted = true'."
@@ -69,9 +85,15 @@ def draft(
 def check(
     file: Data,
     schema: Facts,
+    unread_at_most: Annotated[
+        float,
+        typer.Option(help="Fail if a larger share of lines was not read as they stand.", min=0, max=1, metavar="SHARE"),
+    ] = UNREAD_AT_MOST,
     as_json: AsJson = False,
 ) -> None:
-    """Report which values the schema would clamp or send to 'other'. True counts: for the owner's eyes only.
+    """Report which values the schema would clamp or send to 'other', and which lines of a text file could not be read.
+
+    True counts: for the owner's eyes only. Fails where more lines than a share (1 %) were not read as they stand.
 
     Example: dpmine schema check patients.csv patients.toml
     """
@@ -79,8 +101,9 @@ def check(
         report = check_table(file, Schema.load(schema))
         if as_json:
             print_json(report.form())
-            return
-        _print_as_it_is(f"{report}\n")
+        else:
+            _print_as_it_is(f"{report}\n")
+        require_read(report, unread_at_most=unread_at_most)
 
 
 @app.command()

@@ -9,11 +9,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from dpmine.base.errors import DataError
 from dpmine.facts.facts import Facts, Unit
 from dpmine.facts.kinds.kind import Attribute
 from dpmine.facts.kinds.registry import kind_of
 from dpmine.facts.kinds.shifts import Shift
 from dpmine.facts.sources import Source, reading, require_columns, require_persons
+from dpmine.facts.sources.lines_read import LinesRead
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class TableReport:
     rows_at_most: int
     columns: tuple[ColumnReport, ...]
     unread: tuple[str, ...]
+    lines: LinesRead
     unit: UnitReport | None = None
 
     def form(self) -> dict[str, Any]:
@@ -78,6 +81,7 @@ class TableReport:
             "owner_only": True,
             "rows": self.rows,
             "rows_at_most": self.rows_at_most,
+            "unread_lines": self.lines.form(),
             "attributes": {column.attribute: column.changes for column in self.columns},
             "shifts": {column.attribute: column.shift.form() for column in self.columns if column.shift is not None},
             "unit": None if self.unit is None else self.unit.form(),
@@ -89,6 +93,7 @@ class TableReport:
         lines.append(f"Rows: {self.rows} (the schema says at most {self.rows_at_most}).")
         if self.rows > self.rows_at_most:
             lines.append("More rows than the schema allows: answers stay private, but information gain loses accuracy.")
+        lines += self.lines.sentences()
         if self.unit is not None:
             lines.append(self.unit.words(self.rows))
         lines += [f"  {column.attribute}: {column.words(self.rows)}" for column in self.columns]
@@ -97,10 +102,19 @@ class TableReport:
         return "\n".join(lines)
 
 
+def require_read(report: TableReport, *, unread_at_most: float) -> None:
+    """Refuse a table of which a larger share of lines was not read as it stands."""
+    if report.lines.share > unread_at_most:
+        raise DataError(
+            f"More than {unread_at_most:.2%} of the lines were not read as they stand. Say in [read] of the schema how "
+            "the file is written, mend the lines, or allow more by --unread-at-most."
+        )
+
+
 def check_table(table: Any, facts: Facts) -> TableReport:
     """Compare a table with the facts of a schema."""
     described = [attribute.name for attribute in facts.attributes]
-    with reading(table) as source:
+    with reading(table, facts.read, facts.columns) as source:
         require_columns(source, described)
         if facts.unit.column is not None:
             require_persons(source, facts.unit.column)
@@ -108,7 +122,7 @@ def check_table(table: Any, facts: Facts) -> TableReport:
         unread = tuple(name for name in source.columns if name not in (*described, facts.unit.column))
         unit = UnitReport.of(source, facts.unit)
         source.check_read_in_one_state()
-        return TableReport(source.rows, facts.rows_at_most, columns, unread, unit)
+        return TableReport(source.rows, facts.rows_at_most, columns, unread, source.lines, unit)
 
 
 def _column(source: Source, attribute: Attribute) -> ColumnReport:

@@ -1,6 +1,6 @@
 """Proposes a schema's facts by looking at a table: a helper for owners, outside the budget, to be reviewed line by line."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,11 @@ from dpmine.facts.kinds.identifying import round_up, rows_of_most
 from dpmine.facts.kinds.kind import Attribute
 from dpmine.facts.kinds.nominal_drafts import propose_class
 from dpmine.facts.kinds.registry import kind_of, propose_attribute
+from dpmine.facts.reading_rules import ReadingRules
 from dpmine.facts.siblings import with_siblings_alike
 from dpmine.facts.sources import Source, reading
+from dpmine.facts.sources.detecting import detected_rules
+from dpmine.facts.sources.lines_read import LinesRead
 
 CLASS_NAMES = ("class", "target", "label", "outcome", "income", "diagnosis", "y")
 MOST_CLASSES = 20  # of a column that is taken for the class by its name alone
@@ -54,14 +57,25 @@ class ProposedFacts:
     drop: tuple[str, ...]
     unit: Unit
     notes: DraftNotes
+    read: ReadingRules
+    lines: LinesRead
+    """What became of the lines of text files under these rules."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(note.name for note in self.notes.columns)
 
 
-def propose_facts(table: Any, *, name: str | None, wishes: Wishes = NO_WISHES) -> ProposedFacts:
-    with reading(table) as source:
-        return _proposed(source, name or _name(table), wishes)
+def propose_facts(
+    table: Any, *, name: str | None, read: ReadingRules | Mapping[str, str] | None = None, wishes: Wishes = NO_WISHES
+) -> ProposedFacts:
+    """Under the rules that `read` gives, or else under those that a file seems to be written by."""
+    rules = read if isinstance(read, ReadingRules) else detected_rules(table, read or {})
+    with reading(table, rules) as source:
+        return _proposed(source, name or _name(table), rules, wishes)
 
 
-def _proposed(source: Source, name: str, wishes: Wishes) -> ProposedFacts:
+def _proposed(source: Source, name: str, rules: ReadingRules, wishes: Wishes) -> ProposedFacts:
     wishes.check(source.columns)
     target = wishes.class_attribute or _class(source, wishes)
     columns = {column: ColumnInHand(source, column) for column in source.columns if column not in wishes.drop}
@@ -91,6 +105,8 @@ def _proposed(source: Source, name: str, wishes: Wishes) -> ProposedFacts:
         drop=tuple(note.name for note in notes.columns if note.kind == DROPPED),
         unit=unit,
         notes=notes,
+        read=rules,
+        lines=source.lines,
     )
 
 

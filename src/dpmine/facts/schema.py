@@ -6,18 +6,20 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from dpmine.base.errors import SchemaError
+from dpmine.base.errors import OwnerWarning, SchemaError
 from dpmine.facts.draft_notes import DraftNotes
 from dpmine.facts.drafting import ProposedFacts, Wishes, propose_facts
 from dpmine.facts.facts import Facts, Unit
 from dpmine.facts.kinds.kind import DROP, Attribute
 from dpmine.facts.kinds.registry import kind_of, read_attribute
+from dpmine.facts.reading_rules import DEFAULT_RULES, ReadingRules
 from dpmine.facts.toml_tables import refuse_unknown_keys, texts_of, value_at
 
 
@@ -49,7 +51,7 @@ class Schema(Facts):
 
     @classmethod
     def _from_form(cls, form: dict[str, Any], where: str) -> Schema:
-        refuse_unknown_keys(form, {"name", "class", "rows_at_most", "unit", "drop", "drafted", "attributes"}, where)
+        refuse_unknown_keys(form, {"name", "class", "rows_at_most", "unit", "drop", "drafted", "read", "attributes"}, where)
         tables = form.get("attributes", {})
         if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
             raise SchemaError(f"{where}: attributes must be tables such as [attributes.age].")
@@ -66,6 +68,7 @@ class Schema(Facts):
             drop=texts_of(form.get("drop", []), f"{where}: 'drop'"),
             unit=_unit(form.get("unit", "row"), where),
             drafted=value_at(form, "drafted", bool, where) if "drafted" in form else False,
+            read=ReadingRules.parse(form.get("read", {}), where),
         )
 
     def to_toml(self) -> str:
@@ -78,6 +81,8 @@ class Schema(Facts):
             form["drop"] = list(self.drop)
         if self.drafted:
             form["drafted"] = True
+        if self.read != DEFAULT_RULES:
+            form["read"] = self.read.form()
         head = tomli_w.dumps(form)
         if self.drafted and self.notes is not None:
             head = self.notes.commented(head)
@@ -100,14 +105,19 @@ class Schema(Facts):
         class_attribute: str | None = None,
         unit: str | None = None,
         drop: Sequence[str] = (),
+        read: ReadingRules | Mapping[str, str] | None = None,
     ) -> Schema:
         """Propose a schema for a file or frame. It looks at the data, so the owner must review every line.
 
         class_attribute  the column to predict; None: one with a name such as "diagnosis"
         unit             the column that names the persons whom the guarantee protects; None: rows are protected
         drop             columns that are never read
+        read             how a text file is read, such as {"sep": ";", "encoding": "cp1252"}; what it leaves out is found out
         """
-        return cls.of_proposed(propose_facts(source, name=name, wishes=Wishes(class_attribute, unit, tuple(drop))))
+        proposed = propose_facts(source, name=name, read=read, wishes=Wishes(class_attribute, unit, tuple(drop)))
+        for sentence in proposed.lines.sentences():
+            warnings.warn(f"For the owner only: {sentence}", OwnerWarning, stacklevel=2)
+        return cls.of_proposed(proposed)
 
     @classmethod
     def of_proposed(cls, proposed: ProposedFacts) -> Schema:
@@ -120,6 +130,7 @@ class Schema(Facts):
             unit=proposed.unit,
             drafted=True,
             notes=proposed.notes,
+            read=proposed.read,
         )
 
     def _draft_warning(self) -> str:

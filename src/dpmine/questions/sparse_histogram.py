@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -142,7 +142,10 @@ class SparseHistogramReading(Reading[SparseHistogram]):
         titles = tuple(key.title for key in question.keys)
         labels = tuple(key.labels(schema) for key in question.keys)
         combinations = combinations_of(question, schema)
-        return NoisySparseHistogram(titles, labels, numbers, counts, question.at_least, combinations, law, reply.receipt)
+        told = NoisySparseHistogram(titles, labels, numbers, counts, question.at_least, combinations, law, reply.receipt)
+        hidden = [-1 if place is None else place for place in (key.hidden(schema) for key in question.keys)]
+        shown = np.all(told.places != np.array(hidden), axis=1)
+        return told if shown.all() else replace(told, numbers=numbers[shown], counts=counts[shown])
 
 
 def combinations_of(question: SparseHistogram, schema: Schema) -> int:

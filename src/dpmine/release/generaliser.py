@@ -52,7 +52,7 @@ class Generaliser:
     def transform(self, X: Any) -> Columns:
         """Rows (a file, a frame, or a dict of columns) with generalised values; the class, where it is there, as it is."""
         target = self.schema.require_class()
-        with reading(X) as source:
+        with reading(X, self.schema.read, self.schema.columns) as source:
             names = [*self.values, target] if target in source.columns else list(self.values)
         codes, _ = encode_rows(X, self.schema, names)
         columns = {name: self._generalised(name)[column].tolist() for name, column in codes.items() if name in self.values}

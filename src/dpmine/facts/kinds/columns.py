@@ -140,8 +140,8 @@ class ColumnInHand:
         return self.amounts.numbers if self.amounts.are_numbers else []
 
     def number(self, text: str) -> Decimal | None:
-        """The number that a text of this column stands for."""
-        return finite(text)
+        """The number that a text of this column stands for, by the rules of its file."""
+        return finite(self.source.read.plain_number(text))
 
 
 def table_of(attribute: Attribute, *, gaps: bool = True) -> dict[str, Any]:
