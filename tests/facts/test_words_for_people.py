@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 from support.command_line import done, done_json
 
+import dpmine as dm
 from dpmine.base.errors import SchemaError
+from dpmine.datasets import patients, patients_schema
 from dpmine.facts.schema import Schema
 from dpmine.language.keys import AttributeKey, Bins
+from dpmine.release.bars import released_bars
+from dpmine.release.learning import self_test
+from dpmine.report.release_page import release_page
 from dpmine.report.words import condition
 
 PLAIN = """
@@ -81,3 +86,27 @@ def test_schema_show_tells_what_columns_hold(tmp_path: Path) -> None:
     form = done_json("schema", "show", file)
     assert form["columns"]["age"] == {"description": "age at admission", "measured_in": "years"}
     assert json.dumps(form)
+
+
+def test_a_releases_page_and_sheet_say_what_columns_hold() -> None:
+    words = {"description": "age at <admission>", "measured_in": "years"}
+    plain = patients_schema()
+    attributes = tuple(replace(item, **words) if item.name == "age" else item for item in plain.attributes)
+    with dm.open(patients(200), schema=replace(plain, attributes=attributes), cap=10) as data:
+        model = dm.DiffGen(epsilon=1, specialisations=3).fit(data.grant("alice", epsilon=10))
+    released = model.release()
+    assert words.items() <= model.sheet()["attributes"]["age"].items()
+    page = release_page(model.sheet(), released_bars(released), self_test(released, 0))
+    assert "age (years)<br>age at &lt;admission&gt;" in page
+
+
+def test_a_tree_names_units_and_comes_back_with_them() -> None:
+    plain = patients_schema()
+    attributes = tuple(replace(item, measured_in="years") if item.name == "age" else item for item in plain.attributes)
+    schema = replace(plain, attributes=attributes)
+    records = patients(500)
+    records["diagnosis"] = ["Sick" if age >= 45 else "Healthy" for age in records["age"]]  # type: ignore[operator]
+    with dm.open(records, schema=schema, cap=10**6) as data:
+        tree = dm.TreeClassifier(epsilon=10**5, max_depth=4).fit(data.grant("alice", epsilon=10**6))
+    assert "age (years)" in tree.to_text()
+    assert type(tree).from_json(tree.to_json()).to_text() == tree.to_text()

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpmine.base.errors import DataError
 from dpmine.facts.facts import Facts, Unit
-from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.kind import Attribute, Single
 from dpmine.facts.kinds.registry import kind_of
 from dpmine.facts.kinds.shifts import Shift
 from dpmine.facts.sources import Source, reading, require_columns, require_persons
@@ -25,9 +25,15 @@ class ColumnReport:
     attribute: str
     changes: dict[str, int]
     shift: Shift | None = None
+    of_rows: bool = True
+    """Whether rows are counted, and not items of lists."""
 
     def words(self, rows: int) -> str:
-        changed = [f"{count:,} {what} ({count / rows:.2%})" for what, count in self.changes.items() if count]
+        changed = [
+            f"{count:,} {what}" + (f" ({count / rows:.2%})" if self.of_rows else "")
+            for what, count in self.changes.items()
+            if count
+        ]
         told = self.shift.sentences() if self.shift is not None else []
         return "; ".join([", ".join(changed) if changed else "fits", *told])
 
@@ -127,4 +133,5 @@ def check_table(table: Any, facts: Facts) -> TableReport:
 
 def _column(source: Source, attribute: Attribute) -> ColumnReport:
     kind = kind_of(attribute)
-    return ColumnReport(attribute.name, kind.check(source, attribute), kind.shift(source, attribute))
+    changes, shift = kind.check(source, attribute), kind.shift(source, attribute)
+    return ColumnReport(attribute.name, changes, shift, of_rows=isinstance(attribute, Single))
