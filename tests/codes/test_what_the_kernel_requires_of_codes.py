@@ -270,7 +270,9 @@ WRONG: dict[tuple[str, str], Wrong] = {
     ("ResolvedSpecialise.check", "no two children share a code"): choosing(ResolvedSpecialise(N, (((0, 2),), ((1, 3),)))),
     ("ResolvedSpecialise.check", "a child's codes are the key's"): choosing(ResolvedSpecialise(N, (((0, 11),),))),
     ("ResolvedStay.check", "a bonus is a number of rows"): choosing(ResolvedMultiway(N), ResolvedStay(N, -1)),
-    ("ResolvedDesignedStatistic.check", "there is such a statistic"): Wrong(ResolvedDesignedStatistic("mode", IN, GEOMETRIC)),
+    ("ResolvedDesignedStatistic.check", "there is such a statistic"): Wrong(
+        ResolvedDesignedStatistic("mode", IN, GEOMETRIC)
+    ),
     ("ResolvedDesignedStatistic.check", "values are as they are"): Wrong(
         ResolvedDesignedStatistic("median", HALF, GEOMETRIC)
     ),
@@ -340,9 +342,7 @@ MORE: dict[str, Wrong] = {
     "a centre beyond it": by(NearestCentre((IN,), (1,), ((LARGEST_POSITION + 1,),), 1)),
     "a scale too few": by(NearestCentre((IN, IG), (1,), ((0, 0),), 1)),
     "no attribute": by(NearestCentre((), (), ((),), 1)),
-    "too many attributes": by(
-        NearestCentre((IN,) * (MOST_DIMENSIONS + 1), (1,) * 33, ((0,) * (MOST_DIMENSIONS + 1),), 1)
-    ),
+    "too many attributes": by(NearestCentre((IN,) * (MOST_DIMENSIONS + 1), (1,) * 33, ((0,) * (MOST_DIMENSIONS + 1),), 1)),
     "no centre": by(NearestCentre((IN,), (1,), (), 0)),
     "too many centres": by(NearestCentre((IN,), (1,), ((0,),) * (MOST_CENTRES + 1), MOST_CENTRES + 1)),
     "a cell below 0": Wrong(steps=(Enter(C, -1),)),
@@ -553,7 +553,9 @@ def test_the_largest_scales_are_answered_whatever_the_rows(tmp_path: Any, many: 
 def test_the_finest_values_are_rounded_and_summed_without_overflow_on_every_engine(tmp_path: Any) -> None:
     """2^30 steps: what is rounded goes up to 2^61 on the way."""
     most = 2**30
-    schema = Schema("fine", (Numeric("x", Decimal(0), Decimal(most), Decimal(2**20), resolution=Decimal(1)),), rows_at_most=10)
+    schema = Schema(
+        "fine", (Numeric("x", Decimal(0), Decimal(most), Decimal(2**20), resolution=Decimal(1)),), rows_at_most=10
+    )
     values = [0, 1, most // 2, most - 1, most, 2 * most, None]
     rounded = [min(value or 0, most) for value in values[:-1]]
     for engine in ENGINES:
