@@ -380,7 +380,7 @@ def covariance(
 ) -> None:
     """The covariance of two numeric columns over the rows that have both, clamped to their public bounds, with noise.
 
-    Example: dpmine query covariance patients.parquet --schema patients.toml --column age --with weight --epsilon 0.1
+    Example: dpmine query covariance trips.csv --schema trips.toml --column distance --with delay --epsilon 0.1
     """
     asked = (file, schema, column, epsilon, where, analyst, ledger, version, engine, dry_run, as_json)
     _ask_number("covariance", *asked, second=other)
