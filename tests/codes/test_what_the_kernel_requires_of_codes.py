@@ -224,7 +224,7 @@ WRONG: dict[tuple[str, str], Wrong] = {
         ResolvedMoments((IN, IG, BIT))
     ),
     ("ResolvedMoments.check", "a square is of equal amounts"): Wrong(ResolvedMoments((IN, HALF))),
-    ("check_product", "exact sums fit 64 bits"): Wrong(ResolvedMoments((IF, IF))),
+    ("ResolvedMoments.check", "exact sums fit 64 bits"): Wrong(ResolvedMoments((IF, IF))),
     ("ResolvedTotal.check", "a sum is of values as they are"): Wrong(ResolvedTotal(HALF)),
     ("ResolvedTotal.check", "exact sums fit 64 bits"): Wrong(ResolvedTotal(IW)),
     ("ResolvedVectorSums.check", "sums are of different attributes"): Wrong(replace(SUMS, amounts=(IN, IN), inner=(0, 0))),

@@ -21,7 +21,7 @@ from support.noise import Silent
 import dpmine as dm
 from dpmine.base.epsilon import UNITS, Epsilon
 from dpmine.base.wire import from_wire, to_wire
-from dpmine.codes.amounts import product
+from dpmine.codes.moments import ResolvedMoments
 from dpmine.codes.quantile import ResolvedQuantile
 from dpmine.codes.queries import ResolvedQuery
 from dpmine.codes.rows import Cells
@@ -34,7 +34,7 @@ from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
 from dpmine.kernel.door import Kernel
-from dpmine.kernel.mechanisms import moments, quantile, total
+from dpmine.kernel.mechanisms import quantile, total
 from dpmine.kernel.samplers.laplace import ExactNoise
 from dpmine.kernel.scores import RankScore
 from dpmine.language.keys import AttributeKey
@@ -197,7 +197,8 @@ def test_mistakes_with_sums_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         assert max(losses(GAPS, Total("x"), 1)) > 1
     for question in (MEAN, VARIANCE):  # sums around the middle are half as large, but these are not around it
         with monkeypatch.context() as patched:
-            patched.setattr(moments, "product", lambda amounts: product(amounts) // 2)
+            whole = ResolvedMoments.together.fget  # type: ignore[attr-defined]
+            patched.setattr(ResolvedMoments, "together", property(lambda self, whole=whole: whole(self) // 2))
             assert max(losses(EVEN[0], question, 1)) > 1
 
 

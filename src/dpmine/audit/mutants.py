@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
-from dpmine.codes.amounts import product
 from dpmine.codes.designed_statistic import sensitivity_of
 from dpmine.codes.domain import Domain, Values
 from dpmine.codes.histogram import ResolvedHistogram
+from dpmine.codes.moments import ResolvedMoments
 from dpmine.codes.offset_sums import ResolvedOffsetSums
 from dpmine.codes.queries import ResolvedQuery
 from dpmine.codes.rows import Cells, Rounded
@@ -33,7 +33,6 @@ from dpmine.kernel.mechanisms import (
     designed_statistic,
     histogram,
     mechanism,
-    moments,
     offset_sums,
     private_tree,
     quantile,
@@ -182,7 +181,8 @@ def _gap_as_zero() -> AbstractContextManager[None]:
 
 def _half_the_range_of_moments() -> AbstractContextManager[None]:
     """The sensitivity of sums around the middle, for sums that are not around it."""
-    return patched(moments, "product", lambda amounts: max(product(amounts) // 2, 1))
+    whole = vars(ResolvedMoments)["together"].fget
+    return patched(ResolvedMoments, "together", property(lambda self: max(whole(self) // 2, 1)))
 
 
 def _number_of_rows_for_nothing() -> AbstractContextManager[None]:
