@@ -27,6 +27,7 @@ from dpmine.codes.queries import ResolvedQuery
 from dpmine.codes.rows import Cells
 from dpmine.codes.value_grids import ValueGrid
 from dpmine.engines.encoding import encode
+from dpmine.engines.memory import MemoryEngine
 from dpmine.engines.memory import engine as memory_engine
 from dpmine.facts.kinds import numeric_columns
 from dpmine.facts.kinds.nominal import Nominal
@@ -338,10 +339,10 @@ def test_mistakes_with_points_are_caught(mistake: str, monkeypatch: pytest.Monke
     told = quantile.stretches_of_points
 
     def planted(points: Any, exact_counts: Any, size: int) -> Any:
-        firsts, lengths, counts = told(points, exact_counts, size)
-        if mistake == "the rows' own values":  # no public domain: what nobody has is never chosen
-            lengths = np.where(counts > 0, 1, 0) if len(points) else lengths
-        return firsts, lengths, counts
+        found = told(points, exact_counts, size)
+        if mistake == "the rows' own values" and len(points):  # no public domain: what nobody has is never chosen
+            return tuple(column[found[2] > 0] for column in found)
+        return found
 
     monkeypatch.setattr(quantile, "stretches_of_points", planted)
     if mistake == "a stretch counts once":
@@ -354,8 +355,14 @@ def test_mistakes_with_points_are_caught(mistake: str, monkeypatch: pytest.Monke
 
         assert len(of_points([], schema_of(EVEN[0]), ResolvedQuantile(rounded(EVEN[0], 4), 1, 2))) == 5
         monkeypatch.setitem(globals(), "law_of_points", evenly)
-    if mistake == "a gap lies behind all":
-        monkeypatch.setattr(quantile, "_points_of_cells", lambda amount, cells, numbers, counts: [(numbers, counts)])
+    if mistake == "a gap lies behind all":  # as if it were the last point
+        occupied = MemoryEngine.occupied
+
+        def gaps_last(self: Any, cells: Any, keys: Any) -> Any:
+            numbers, counts = occupied(self, cells, keys)
+            return np.minimum(numbers, keys[0].steps), counts
+
+        monkeypatch.setattr(MemoryEngine, "occupied", gaps_last)
     with pytest.raises(AssertionError):
         assert worst_quantile(*QUANTILES["values with gaps"], (1, 2)) <= 0.95 + 1e-12
 

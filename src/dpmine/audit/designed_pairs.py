@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 
 from dpmine.audit.laws import Buckets, box_law, independent
-from dpmine.audit.pairs import COPY, AuditPair, Outcome, answers, copied_schema
+from dpmine.audit.pairs import COPY, AuditPair, Outcome, Row, answers, copied_schema
 from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.language.views import LEAF
@@ -205,7 +205,7 @@ def _means_with_gaps() -> AuditPair:
     sizes = [Numeric(one.name, one.low, one.high, one.step) for one in SIZES]
 
     laws = [box_law((1, 2, 2), (0, 0, 1), 1.0, exact, edges) for exact in ((0, 0, 0), (1, -2, 2))]
-    others = [{"x": 2, "y": None}, {"x": None, "y": 3}, {"x": None, "y": None}]
+    others: list[Row] = [{"x": 2, "y": None}, {"x": None, "y": 3}, {"x": None, "y": None}]
     return AuditPair(
         "means-in-a-box-with-gaps",
         (VECTOR, STAIRCASE),

@@ -174,7 +174,8 @@ def _gap_as_zero() -> AbstractContextManager[None]:
         zero = int(-numeric.low / numeric.finest)
         (exact_counts,) = self.counts(cells, [(amounts[0],)])
         gaps = exact_counts[:, -1:] if amounts[0].size > amounts[0].steps + 1 else 0
-        return exact_sums(self, cells, amounts, powers) + gaps * np.array([[zero ** sum(power) for power in powers]])
+        zeros: Integers = gaps * np.array([[zero ** sum(power) for power in powers]])
+        return exact_sums(self, cells, amounts, powers) + zeros
 
     return patched(MemoryEngine, "sums", with_zeros)
 
@@ -200,7 +201,8 @@ def _points_that_rows_have() -> AbstractContextManager[None]:
 
     def occupied(points: Integers, exact_counts: Integers, size: int) -> tuple[Integers, Integers, Integers]:
         firsts, lengths, counts = stretches(points, exact_counts, size)
-        return firsts, np.where(counts > 0, 1, 0) if len(points) else lengths, counts
+        own = counts > 0 if len(points) else lengths > 0
+        return firsts[own], lengths[own], counts[own]
 
     return patched(quantile, "stretches_of_points", occupied)
 
