@@ -18,6 +18,7 @@ from dpmine.facts.draft_notes import DraftNotes
 from dpmine.facts.drafting import ProposedFacts, Wishes, propose_facts
 from dpmine.facts.facts import Facts, Unit
 from dpmine.facts.kinds.kind import DROP, Attribute
+from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.registry import kind_of, read_attribute
 from dpmine.facts.reading_rules import DEFAULT_RULES, ReadingRules
 from dpmine.facts.toml_tables import refuse_unknown_keys, texts_of, value_at
@@ -58,7 +59,7 @@ class Schema(Facts):
         if "rows_at_most" not in form:
             raise SchemaError(f"{where}: 'rows_at_most' is missing: a public bound on the number of rows.")
         target = value_at(form, "class", str, where) if "class" in form else None
-        if target in tables:  # rows without a class teach and judge nothing
+        if target in tables and tables[target].get("kind") == Nominal.kind:  # rows without a class teach and judge nothing
             tables = tables | {target: {"missing": DROP} | tables[target]}
         return cls(
             name=value_at(form, "name", str, where),

@@ -53,12 +53,12 @@ class Numeric(Ordered):
 
     def __post_init__(self) -> None:
         where = f"Attribute {self.name!r}"
-        listed = [(f"{what!r}", getattr(self, what)) for what in ("low", "high", "step", "missing", "resolution")]
-        for what, number in [*listed, *(("an edge", edge) for edge in self.edges)]:
-            if number is not None and number not in (OWN, DROP):
-                parse_decimal(str(number), f"{where}: {what}", SchemaError)
         if isinstance(self.missing, str) and self.missing not in (OWN, DROP):
             raise SchemaError(f'{where}: \'missing\' must be "own", "drop" or a number. Got {self.missing!r} instead.')
+        listed = [(f"{what!r}", getattr(self, what)) for what in ("low", "high", "step", "missing", "resolution")]
+        for what, number in [*listed, *(("an edge", edge) for edge in self.edges)]:
+            if number is not None and not isinstance(number, str):
+                parse_decimal(str(number), f"{where}: {what}", SchemaError)
         if sum((self.step is not None, bool(self.edges), self.scale is not None)) != 1:
             raise SchemaError(f"{where}: the grid needs one of 'step', 'edges' or 'scale'.")
         if self.scale not in (None, LOG):
