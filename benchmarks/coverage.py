@@ -9,8 +9,8 @@ Keys:
     tries                                    of each question at each epsilon
     coverage[data][column][statistic]        the share of tries in which the interval held the true value (sum, mean, std), or
                                              the statement about ranks was true (median, q90): the lower of epsilon 0.1 and 1
-    width[data][column][statistic]           of sum and mean: the median width of the interval over that of the exact law, the
-                                             larger of epsilon 0.1 and 1
+    width[data][column][statistic]           of sum and mean: the median width of the interval over that of the exact law,
+                                             the larger of epsilon 0.1 and 1
     rmse_over_law[data][column]              of the mean at epsilon 1: the root mean squared error over the deviation of the
                                              law, sqrt(2) (high - low) / (epsilon n) sqrt(p^2 + (1 - p)^2)
     lowest                                   the lowest coverage of all, and where it was

@@ -174,7 +174,7 @@ class Ordered(Single):
 
     @property
     def last_cut(self) -> int:
-        """The last code that the right side of a split may begin with: gaps are split off where they have their own label."""
+        """The last code that a split's right side may begin with: gaps are split off where they have their own label."""
         return self.size - 1 if self.gap != DROP else self.cells - 1
 
     def first_code_at_least(self, number: Decimal) -> int:

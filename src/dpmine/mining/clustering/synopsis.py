@@ -198,7 +198,9 @@ def tree_synopsis(
     weights = np.where(noisy > [count.standard_deviation for count in counted], noisy, 0)
     points = np.array([known.middle(leaf.box.lows, leaf.box.highs) for leaf in leaves])
     lows, highs = (
-        np.stack([ends[[getattr(leaf.box, side)[place] for leaf in leaves]] for place, ends in enumerate(space.edges)], axis=1)
+        np.stack(
+            [ends[[getattr(leaf.box, side)[place] for leaf in leaves]] for place, ends in enumerate(space.edges)], axis=1
+        )
         for side in ("lows", "highs")
     )
     return Synopsis(points, weights, (highs - lows) / 2, lower=lows)
