@@ -13,6 +13,7 @@ from dpmine.codes.rows import RowTest
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory.row_tests import rows_for_which
 from dpmine.engines.memory.rows import Codes
+from dpmine.facts.encoding import smallest_type
 
 
 class Column(Protocol):
@@ -58,7 +59,7 @@ class RoundedColumn:
         if self.steps == self.last:
             return numbers
         rounded = (2 * self.steps * numbers.astype(np.int64) + self.last) // (2 * self.last)
-        return np.where(numbers > self.last, self.steps + 1, rounded)
+        return np.where(numbers > self.last, self.steps + 1, rounded).astype(smallest_type(self.steps + 2))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
