@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from bisect import bisect_right
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -15,6 +13,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from support.schema_strategies import EXACT, decimals, numerics
 from support.twins import few_and_many
+from support.values_of_numbers import cell_of, nearest_of, point_of, resolution_of, starts_of, values_of
 
 from dpmine.base.decimals import plain
 from dpmine.base.errors import ExpressionError, RequestError, SchemaError
@@ -54,54 +53,6 @@ grids = (
 small_grids = numerics(digits=2, places=2, most=20).filter(lambda attribute: attribute.values <= 500)
 
 
-# -- an independent account in fractions -------------------------------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=8)
-def resolution_of(attribute: Numeric) -> Fraction:
-    """What is stated, or the power of ten, at most 1, that writes the bounds, the step and the edges."""
-    if attribute.resolution is not None:
-        return Fraction(attribute.resolution)
-    written = [attribute.low, attribute.high, *attribute.edges, *([] if attribute.step is None else [attribute.step])]
-    power = 0
-    while any((Fraction(number) * 10**power).denominator != 1 for number in written):
-        power += 1
-    return Fraction(1, 10**power)
-
-
-def values_of(attribute: Numeric) -> int:
-    return (Fraction(attribute.high) - Fraction(attribute.low)) // resolution_of(attribute) + 1
-
-
-def point_of(attribute: Numeric, value: int) -> Fraction:
-    return Fraction(attribute.low) + value * resolution_of(attribute)
-
-
-def edges_of(attribute: Numeric) -> list[Fraction]:
-    """Where the cells begin, as the schema states it."""
-    low, high = Fraction(attribute.low), Fraction(attribute.high)
-    if attribute.step is not None:
-        return [low + place * Fraction(attribute.step) for place in range((high - low) // Fraction(attribute.step) + 1)]
-    if attribute.edges:
-        return [low, *map(Fraction, attribute.edges)]
-    sizes = [Fraction(part) * Fraction(10) ** power for power in range(-12, 16) for part in DECADE]
-    sizes = [size for size in sizes if size >= resolution_of(attribute)]
-    return [low, *(edge for edge in sorted([0, *sizes, *(-size for size in sizes)]) if low < edge <= high)]
-
-
-@functools.lru_cache(maxsize=8)
-def starts_of(attribute: Numeric) -> list[int]:
-    """The first value at or above each edge; an edge above all values, or with none before the next, begins no cell."""
-    above = [-((Fraction(attribute.low) - edge) // resolution_of(attribute)) for edge in edges_of(attribute)]
-    return sorted({int(value) for value in above if value < values_of(attribute)})
-
-
-def nearest_of(attribute: Numeric, number: Fraction) -> int:
-    """Clamped to the first and the last value, then the nearest one; of two equally near ones the higher."""
-    steps = (number - Fraction(attribute.low)) / resolution_of(attribute)
-    return math.floor(min(max(steps, Fraction(0)), Fraction(values_of(attribute) - 1)) + Fraction(1, 2))
-
-
 def floor_of(attribute: Numeric, number: Fraction) -> int:
     steps = (number - Fraction(attribute.low)) // resolution_of(attribute)
     return min(max(int(steps), -1), values_of(attribute) - 1)
@@ -110,10 +61,6 @@ def floor_of(attribute: Numeric, number: Fraction) -> int:
 def ceiling_of(attribute: Numeric, number: Fraction) -> int:
     steps = -((Fraction(attribute.low) - number) // resolution_of(attribute))
     return min(max(int(steps), 0), values_of(attribute))
-
-
-def cell_of(attribute: Numeric, value: int) -> int:
-    return bisect_right(starts_of(attribute), value) - 1
 
 
 def some_values(attribute: Numeric) -> st.SearchStrategy[int]:
