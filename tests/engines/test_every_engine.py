@@ -302,7 +302,11 @@ def test_no_sum_leaves_its_integers(engine: str, amounts: Any, powers: Any, spli
 @every_engine()
 def test_sums_of_no_rows_and_of_gaps_alone_are_nothing(engine: str) -> None:
     nowhere = (Where(parse_predicate("y is missing and y is not missing")),)
-    for table, view in (({name: [] for name in AT_THE_LIMITS}, ()), (AT_THE_LIMITS, nowhere), (dict.fromkeys(AT_THE_LIMITS, [None] * 9), ())):
+    for table, view in (
+        ({name: [] for name in AT_THE_LIMITS}, ()),
+        (AT_THE_LIMITS, nowhere),
+        (dict.fromkeys(AT_THE_LIMITS, [None] * 9), ()),
+    ):
         with over(engine, Small(LIMITS, table)) as made:
             for rules in (LEAF, Split(AttributeKey("half"), (LEAF,) * 3)):
                 asked_of = AskedSums(view, rules, (("x", 2**30), ("y", 2**15)), ((0, 0), (1, 0)))
