@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpmine.base.errors import ExpressionError, SchemaError
 from dpmine.facts.encoding import Codes, smallest_type
-from dpmine.facts.kinds.columns import ColumnInHand, SingleColumns
+from dpmine.facts.kinds.columns import ColumnInHand, Proposal, SingleColumns
 from dpmine.facts.kinds.kind import Ordered
 from dpmine.facts.sources import Source
 from dpmine.facts.toml_tables import refuse_unknown_keys, value_at
@@ -86,5 +86,5 @@ class WeekdayColumns(SingleColumns[Weekday]):
     def recognises(self, column: ColumnInHand) -> bool:
         return bool(column.distinct) and set(column.distinct) <= {*DAYS, *(day[:3] for day in DAYS)}
 
-    def propose(self, column: ColumnInHand) -> Weekday:
-        return Weekday(column.name)
+    def propose(self, column: ColumnInHand) -> Proposal[Weekday]:
+        return Proposal(Weekday(column.name), "names of days")
