@@ -77,6 +77,29 @@ def test_a_draft_is_printed_with_a_warning(hospital: Hospital) -> None:
     assert "This draft was made by looking at the data." in result.stderr
 
 
+def test_a_draft_says_why_in_a_table_beside_the_file(hospital: Hospital) -> None:
+    result = run("schema", "draft", hospital.data)
+    assert "ages run from 0 to 120 years" in result.stderr
+    assert "every row has a value of its own: an identifier" in result.stderr
+    assert "# Why: whole numbers; ages run from 0 to 120 years.\n[attributes.age]\n" in result.stdout
+    form = done_json("schema", "draft", hospital.data)
+    notes = {note["column"]: note for note in form["columns"]}  # type: ignore[union-attr, index, call-overload]
+    assert notes["age"]["domain"] == "0 to 120, in steps of 1"
+    assert notes["patient_id"]["kind"] == "dropped"
+
+
+def test_what_an_owner_knows_is_said_by_options(hospital: Hospital) -> None:
+    options = ("--class", "ward", "--unit", "age", "--drop", "cough", "--drop", "history")
+    schema = Schema.from_toml(done("schema", "draft", hospital.data, *options))
+    assert schema.class_attribute == "ward"
+    assert schema.unit.column == "age"
+    assert {"cough", "history"} < set(schema.drop)
+    assert schema == Schema.draft(hospital.data, class_attribute="ward", unit="age", drop=["cough", "history"])
+    refused = run("schema", "draft", hospital.data, "--class", "nobody")
+    assert refused.exit_code == 2
+    assert "The table has no column 'nobody'." in refused.stderr
+
+
 def test_a_draft_is_written_to_a_file_and_as_json(hospital: Hospital) -> None:
     target = hospital.folder / "drafted.toml"
     result = run("schema", "draft", hospital.data, "--out", target, "--name", "people")
@@ -137,6 +160,7 @@ def test_taxonomies_are_shown_as_indented_text(tmp_path: Path) -> None:
     assert done_json("schema", "show", file) == {
         "name": "colours",
         "drafted": False,
+        "columns": {},
         "taxonomies": {"paint": {"Any": {"red": ["red [1]", "red:cat:"], "blue\n": [], "other": []}}, "ward": None},
     }
     file.write_text("drafted = true\n" + COLOURS)

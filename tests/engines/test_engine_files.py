@@ -248,7 +248,7 @@ def read(folder: Path | str, content: str | bytes) -> tuple[list[str], list[tupl
         ('a,b\n"",x\n', [(None, "x")]),
         ("a,b\n1;2,x\n", [("1;2", "x")]),
         (" a , b \n1,x\n", [("1", "x")]),
-        (b"a,b\n1,x\n\xff,y\n3,z\n", [("1", "x"), ("3", "z")]),
+        (b"a,b\n1,x\n\xff,y\n3,z\n", [("1", "x"), ("\ufffd", "y"), ("3", "z")]),
         (b"a,b\nx\x00y,1\n", [("x\x00y", "1")]),
         ("a,b\nNULL,null\nNA,nan\n", [("NULL", "null"), ("NA", "nan")]),
     ],

@@ -229,10 +229,11 @@ class LeafScores(RowScores):
 class ScoreBranch(RowScores):
     """Its key reads one column."""
 
-    key: Recode
+    key: RowKey
     children: tuple[RowScores, ...]
 
     def check(self, see: Checker) -> None:
+        require(isinstance(self.key, (Recode, RecodeValues)), "a tree splits by codes or values of one attribute")
         require(len(self.children) == self.key.size, "a tree has a child for every label")
         see(self.key, *self.children)
 

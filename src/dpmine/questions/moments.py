@@ -32,9 +32,9 @@ NAMES = {1: "mean", 2: "variance", 3: "covariance"}
 class Moments(Question):
     """Noisy sums from which a mean (of one attribute), a variance (the same one twice) or a covariance (two) follow.
 
-    With x how far a value lies above the lowest, as a part of the range: the sums of x and 1 - x, or those of all products
-    of two such parts. A row's parts add up to 1, so all sums together move by 1 where a row is added: none needs a share of
-    epsilon, and the number of rows follows from them too. Rows with a gap do not count.
+    With x how far a value lies above the lowest, as a part of the range: the sums of x and 1 - x, or of all products of two
+    such parts. The parts of a row add up to 1, so all sums together move by 1 where a row is added: none needs a share
+    of epsilon, and the number of rows follows from them too. Rows with a gap do not count.
     """
 
     attributes: tuple[str, ...]
