@@ -202,8 +202,11 @@ def test_without_noise_each_is_that_of_the_clamped_values_of_rows_that_have_one(
     assert told.value == pytest.approx(truth, rel=2e-4)  # squares and products are of 2^15 steps
     assert told.low <= truth <= told.high
     assert told.rows == (4 if what == "covariance" else 5)
-    assert "values outside 0 to 1000 count as these bounds" in told.note
-    assert "rows without a value do not count" in told.note
+    both = what == "covariance"
+    bounds = "values outside 0 to 1000 (x) and 0 to 9 (y)" if both else "values outside 0 to 1000"
+    gaps = "rows without a value do not count" + (" (in any of x, y);" if both else ";")
+    assert told.note.startswith(f"{bounds} count as these bounds; {gaps}")
+    assert ("rounded to 1/32768 of the range" in told.note) == (what in ("variance", "std", "covariance"))
 
 
 def test_a_deviation_after_a_variance_is_free() -> None:

@@ -130,9 +130,11 @@ class NoisyMoments:
     ) -> Estimate:
         """From a number and its interval, as parts of the range. Where noise put it outside the interval, the nearer end."""
         value, low, high = map(told, (clamped(parts[0], parts[1], parts[2]), *parts[1:]))
-        rows = max(self.rows, 0)
-        note = "; ".join(clamping_note(attribute) for attribute in dict.fromkeys(self.attributes))
-        note += f"; of about {rows} rows" if rows else "; too few rows to tell"
+        pairs = zip(self.amounts, self.attributes, strict=True)
+        rough = dict.fromkeys(each.name for amount, each in pairs if amount.steps < each.values - 1)
+        notes = [f"products of {' and '.join(rough)} are of values rounded to 1/{MOST_STEPS} of the range"] if rough else []
+        notes.append(f"of about {self.rows} rows" if self.rows > 0 else "too few rows to tell")
+        note = clamping_note(tuple(dict.fromkeys(self.attributes)), "; ".join(notes))
         return Estimate(what, value, low, high, confidence, note, self.receipt, self.rows)
 
 

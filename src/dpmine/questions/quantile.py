@@ -76,10 +76,10 @@ class ChosenQuantile:
         return self.value
 
     def __str__(self) -> str:
-        rounded = "" if self.rounded is None else f" among values rounded to {self.rounded:g}"
+        value = f"{self.value:.10g}" if self.rounded is None else f"{self.value:g} among values rounded to {self.rounded:g}"
         rows = "" if self.rows is None else f"; of about {max(self.rows, 0)} rows with a value"
         return (
-            f"quantile {float(self.order):g} about {self.value:.10g}{rounded} (within {self.rows_away:.3g} rows of it in "
+            f"quantile {float(self.order):g} about {value} (within {self.rows_away:.3g} rows of it in "
             f"95 % of the cases){rows}, epsilon {self.receipt.epsilon}"
         )
 

@@ -56,14 +56,14 @@ class NoisyTotal:
         unit = ValueGrid.of(self.attribute.numbers, centred=False).unit
         half = half_width(self.laws[0], confidence)
         value, low, high = (float(number * unit) for number in (self.sum, self.sum - half, self.sum + half))
-        note = clamping_note(self.attribute, self._rows_note(confidence))
+        note = clamping_note((self.attribute,), self._rows_note(confidence))
         return Estimate("sum", value, low, high, confidence, note, self.receipt, self.rows)
 
     def _rows_note(self, confidence: float) -> str:
         if self.rows is None:
             return ""
         half = half_width(self.laws[1], confidence)
-        return f"of about {max(self.rows, 0)} rows, +- {half}, as a twentieth of epsilon tells"
+        return f"of about {max(self.rows, 0)} rows (+- {half}, told by a twentieth of epsilon)"
 
 
 @reads(Total)

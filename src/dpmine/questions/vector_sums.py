@@ -107,7 +107,7 @@ class NoisyVectorSums:
             raise RequestError(f"{attribute!r} was not asked for. There are: {', '.join(self.attributes)}.")
         check_confidence(confidence)
         place = self.attributes.index(attribute)
-        grid, total, note = self.grids[place], self.sums[place], clamping_note(self.facts[place])
+        grid, total, note = self.grids[place], self.sums[place], clamping_note(self.facts[place : place + 1])
         if self.rows is None:
             half = self.half_width(place, confidence)
             value, low, high = (float(number * grid.unit) for number in (total, total - half, total + half))
@@ -117,9 +117,7 @@ class NoisyVectorSums:
         rows_span, span = (self.rows, self.rows - few, self.rows + few), (total, total - half, total + half)
         mean, low, high, more = _mean_of_spans(grid, rows_span, span)
         mean, low, high = (float(grid.centre + Fraction(end) * grid.unit) for end in (mean, low, high))
-        note += f"; {more}" if more else ""
-        if any(attribute.gap is not None for attribute in self.facts):
-            note += "; rows without a value in any of these attributes do not count"
+        note = clamping_note(self.facts[place : place + 1], more, together=self.facts)
         return Estimate("mean", mean, low, high, confidence, note, self.receipt, self.rows)
 
     def __str__(self) -> str:
