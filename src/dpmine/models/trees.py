@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.wire_values import value
-from dpmine.codes.rows import Recode
 from dpmine.codes.runs import labels_by_code
 from dpmine.facts.encoding import Codes
 from dpmine.facts.kinds.registry import codes_of, encode_single
@@ -22,7 +21,7 @@ from dpmine.facts.schema import Schema
 from dpmine.facts.sources import reading, require_columns, tell_owner
 from dpmine.language.keys import Key
 from dpmine.language.model_keys import ScoreLeaf, ScoreSplit, ScoreTree
-from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.resolving_keys import resolve_model_key
 from dpmine.language.views import LEAF, Rules, Split
 
 MILLION = 1_000_000
@@ -119,8 +118,7 @@ def _add_shares(
 
 def lookup(key: Key, schema: Schema) -> Lookup:
     """The label number of every code of the one column that a key reads."""
-    recode = resolve_key(key, schema)
-    assert isinstance(recode, Recode)
+    recode = resolve_model_key(key, schema)
     labels = labels_by_code(recode, schema.single(recode.attribute).size)
     return Lookup(recode.attribute, np.array(labels, dtype=np.int64))
 
