@@ -1,16 +1,17 @@
 """How often intervals hold the truth on real tables, under schemas as they are drafted, through the real door.
 
 Of flights, Adult and the KDD census every numeric column of the drafted schema is asked for its sum, mean, standard
-deviation, median and 90 % quantile, each with fresh noise every time. The truth is that of the column as it is, clamped to the
-drafted bounds, worked out by numpy from the true values, without rounding. An interval has to hold it in 95 % of the tries; a
-quantile has to be as few rows away as it says. Needs DPMINE_DATA.
+deviation, median and 90 % quantile, each with fresh noise every time. The truth is that of the column as it is, clamped to
+the drafted bounds, worked out by numpy from the true values, without rounding. An interval has to hold it in 95 % of the
+tries; a quantile has to be as few rows away as it says. Needs DPMINE_DATA.
 
 Keys:
     tries                                    of each question at each epsilon
-    coverage[data][column][statistic]        the share of tries in which the interval held the true value (sum, mean, std), or
-                                             the statement about ranks was true (median, q90): the lower of epsilon 0.1 and 1
-    width[data][column][statistic]           of sum and mean: the median width of the interval over that of the exact law, the
-                                             larger of epsilon 0.1 and 1
+    coverage[data][column][statistic]        the share of tries in which the interval held the true value (sum, mean, std),
+                                             or the statement about ranks was true (median, q90): the lower of epsilon 0.1
+                                             and 1
+    width[data][column][statistic]           of sum and mean: the median width of the interval over that of the exact law,
+                                             the larger of epsilon 0.1 and 1
     rmse_over_law[data][column]              of the mean at epsilon 1: the root mean squared error over the deviation of the
                                              law, sqrt(2) (high - low) / (epsilon n) sqrt(p^2 + (1 - p)^2)
     lowest                                   the lowest coverage of all, and where it was

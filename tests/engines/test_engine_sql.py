@@ -47,7 +47,7 @@ def text_of(key: Key, dialect: Dialect = DUCKDB) -> str:
 
 
 def centres(count: int) -> Nearest:
-    return Nearest(("x", "y"), (1, 1), tuple((place % 40, place % 10) for place in range(count)))
+    return Nearest(("x", "y"), (39, 9), (1, 1), tuple((place % 40, place % 10) for place in range(count)))
 
 
 # -- length ------------------------------------------------------------------------------------------------------------

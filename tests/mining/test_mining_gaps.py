@@ -19,7 +19,6 @@ from dpmine.base.json_values import to_json
 from dpmine.facts.schema import Schema
 from dpmine.language.candidates import number_of_candidates, one_versus_rest, split_key
 from dpmine.language.keys import LAST, AttributeKey, Bins
-from dpmine.language.model_keys import Predicted, ScoreLeaf, ScoreSplit
 from dpmine.language.splits import Divide, Subsets, Thresholds
 from dpmine.mining.trees.candidates import discretised, nominal_keys
 from dpmine.mining.trees.estimator import TreeEstimator
@@ -136,9 +135,6 @@ def test_models_whose_cuts_lie_between_cells_are_refused(tmp_path: Path) -> None
     (tmp_path / "model.json").write_text(json.dumps(form))
     with pytest.raises(RequestError, match="cells of a grid"):
         dm.load(tmp_path / "model.json")
-    half = ScoreSplit(Bins("size", ("7.3",), LAST), (ScoreLeaf((1, 0)), ScoreLeaf((0, 1))))
-    with opened(TABLE, schema) as private, pytest.raises(RequestError, match="cells of a grid"):
-        private.histogram(Predicted((half,), schema.class_labels), epsilon="0.1")
 
 
 def test_arrays_and_frames_have_gaps_as_they_have_them() -> None:

@@ -28,7 +28,7 @@ def table_of(*attributes: dm.Numeric) -> dict[str, list[float]]:
     table = {}
     for attribute in attributes:
         codes = np.random.default_rng(attribute.size).integers(0, attribute.size, ROWS)
-        table[attribute.name] = attribute.edges[codes].tolist()
+        table[attribute.name] = [float(attribute.point(int(code))) for code in codes]
     return table
 
 

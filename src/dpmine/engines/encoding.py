@@ -15,7 +15,7 @@ from dpmine.engines.cache import Cache
 from dpmine.facts.encoding import Codes, Lists
 from dpmine.facts.kinds.registry import codes_of, encode_listed, encode_single
 from dpmine.facts.schema import Schema
-from dpmine.facts.sources import Source, require_columns
+from dpmine.facts.sources import Source, require_columns, require_persons
 
 ENCODING = 3  # raised whenever a row may get other codes, or fall into another part, than before
 READING_OF_LINES = 1  # raised whenever lines of text may become other rows than before
@@ -132,12 +132,7 @@ def encoding_of(source: Source, schema: Schema) -> str:
 
 def number_persons(source: Source, column: str) -> Persons:
     """Rows share a person exactly if the column's texts are the same; rows with no text but white space have none."""
-    if column not in source.columns:
-        raise DataError(f"The table has no column {column!r}, which names the persons.")
-    if source.holds_floats(column):
-        raise DataError(
-            f"The column {column!r} names persons by floats, which merges long numbers. Store text or whole numbers."
-        )
+    require_persons(source, column)
     known: dict[str, int] = {}
     texts = source.texts(column)
     named = [text if text is not None and text.strip() else None for text in texts]

@@ -86,18 +86,11 @@ def _scores(tree: ScoreTree, schema: Facts, place: int | None = None) -> RowScor
     if isinstance(tree, ScoreLeaf):
         return LeafScores(tree.scores if place is None else (tree.scores[place],))
     assert isinstance(tree, ScoreSplit)
-    key = resolve_model_key(tree.key, schema)
+    key = resolve_key(tree.key, schema)
+    assert isinstance(key, (Recode, RecodeValues))
     if len(tree.children) != key.size:
         raise RequestError(f"A split by {tree.key.title!r} needs {key.size} children. Got {len(tree.children)}.")
     return ScoreBranch(key, tuple(_scores(child, schema, place) for child in tree.children))
-
-
-def resolve_model_key(key: Key, schema: Facts) -> Recode:
-    """A key that a model splits by: models know codes alone."""
-    found = resolve_key(key, schema)
-    if not isinstance(found, Recode):
-        raise RequestError(f"Models split by the cells of a grid. The cuts of {key.title!r} must be where cells begin.")
-    return found
 
 
 def runs_of(table: list[int]) -> tuple[tuple[int, int], ...]:

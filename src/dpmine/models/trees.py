@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.base.errors import RequestError
 from dpmine.base.wire_values import value
+from dpmine.codes.rows import Recode
 from dpmine.codes.runs import labels_by_code
 from dpmine.facts.encoding import Codes
 from dpmine.facts.kinds.registry import codes_of, encode_single
@@ -21,7 +23,7 @@ from dpmine.facts.schema import Schema
 from dpmine.facts.sources import reading, require_columns, tell_owner
 from dpmine.language.keys import Key
 from dpmine.language.model_keys import ScoreLeaf, ScoreSplit, ScoreTree
-from dpmine.language.resolving_keys import resolve_model_key
+from dpmine.language.resolving_keys import resolve_key
 from dpmine.language.views import LEAF, Rules, Split
 
 MILLION = 1_000_000
@@ -118,7 +120,9 @@ def _add_shares(
 
 def lookup(key: Key, schema: Schema) -> Lookup:
     """The label number of every code of the one column that a key reads."""
-    recode = resolve_model_key(key, schema)
+    recode = resolve_key(key, schema)
+    if not isinstance(recode, Recode):
+        raise RequestError(f"Trees split by the cells of a grid. The cuts of {key.title!r} must be where cells begin.")
     labels = labels_by_code(recode, schema.single(recode.attribute).size)
     return Lookup(recode.attribute, np.array(labels, dtype=np.int64))
 

@@ -58,7 +58,10 @@ class VectorSums(Question):
         of_one_cell(cells)
         grids = value_grids(resolver.schema, self.attributes, centred=self.centred)
         if not all(largest_fits(grid.largest) for grid in grids):
-            raise RequestError("The values of these attributes are too large for exact sums. Use coarser steps.")
+            raise RequestError(
+                "The values of these attributes are too large for exact sums. Set lower bounds that are multiples of the "
+                "resolutions, or coarser resolutions."
+            )
         amounts = tuple(resolver.amount(name, NO_SUM) for name in self.attributes)
         return ResolvedVectorSums(amounts, self.with_count, self.centred, self.ball, self.inner)
 
@@ -151,10 +154,12 @@ class VectorSumsReading(Reading[VectorSums]):
         return f"{counted}sums of {', '.join(question.attributes)} at once, noise by the {question.ball} ball"
 
     def expected_error(self, question: VectorSums, quote: Quote, schema: Schema) -> str:
-        names = ["number of rows"] * question.with_count + list(question.attributes)
+        names = ["number of rows"] * question.with_count + [f"sum of {name}" for name in question.attributes]
+        grids = value_grids(schema, question.attributes, centred=question.centred)
+        units = [1.0] * question.with_count + [float(grid.unit) for grid in grids]
         laws = [law for law in quote.laws[0] if isinstance(law, NoiseLaw)]
-        parts = [f"{name} {deviation(law):.3g}" for name, law in zip(names, laws, strict=True)]
-        return f"Standard deviations of the noise, in units of the resolutions: {', '.join(parts)}."
+        parts = [f"{name} {deviation(law) * unit:.3g}" for name, law, unit in zip(names, laws, units, strict=True)]
+        return f"Standard deviations of the noise: {', '.join(parts)}."
 
     def read(self, question: VectorSums, reply: CellReply, schema: Schema) -> NoisyVectorSums:
         counted = int(question.with_count)

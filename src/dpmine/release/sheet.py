@@ -59,7 +59,8 @@ def release_sheet(
         "records_written": released.rows_written,
         "class": {"name": released.target, "values": list(schema.class_labels)},
         "attributes": {
-            name: _attribute_form(schema.single(name), values) for name, values in sorted_by(schema, released.values)
+            name: schema.single(name).words | _attribute_form(schema.single(name), values)
+            for name, values in sorted_by(schema, released.values)
         },
         "groups": len(released.groups),
         "counts": counts,

@@ -26,7 +26,8 @@ def condition(key: Key, number: int, schema: Schema, *, at_most: int = MANY_VALU
     if isinstance(key, Test):
         return _test_words(key, number, schema)
     answer = _answer(key, number, schema, at_most)
-    return f"{clean(key.title)} {answer}"
+    title = schema.single(key.attribute).title if isinstance(key, (AttributeKey, Bins, Groups)) else key.title
+    return f"{clean(title)} {answer}"
 
 
 def _answer(key: Key, number: int, schema: Schema, at_most: int) -> str:

@@ -76,6 +76,16 @@ def require_columns(source: Source, names: list[str]) -> None:
             raise DataError(f"The table has no column {name!r}, which the schema describes.")
 
 
+def require_persons(source: Source, column: str) -> None:
+    """Refuse a table whose persons a column cannot name."""
+    if column not in source.columns:
+        raise DataError(f"The table has no column {column!r}, which names the persons.")
+    if source.holds_floats(column):
+        raise DataError(
+            f"The column {column!r} names persons by floats, which merges long numbers. Store text or whole numbers."
+        )
+
+
 def places_of_texts(texts: list[str | None], categories: tuple[str, ...]) -> NDArray[np.int64]:
     place: dict[str | None, int] = {category: code for code, category in enumerate(categories)}
     return np.fromiter((place.get(text, -1) for text in texts), np.int64, len(texts))
