@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from support.opening import HUGE, fitted, opened
 
 import dpmine as dm
 from dpmine.base.errors import RequestError
+from dpmine.base.json_values import to_json
 from dpmine.facts.schema import Schema
 from dpmine.language.candidates import number_of_candidates, one_versus_rest, split_key
 from dpmine.language.keys import LAST, AttributeKey, Bins
@@ -123,6 +125,16 @@ def test_models_are_saved_and_loaded_with_gaps_and_uneven_grids(model: Any, gap:
     rows = {name: column[:50] for name, column in TABLE.items()}
     assert np.array_equal(loaded.predict_proba(rows), found.predict_proba(rows))
     assert loaded.to_text() == found.to_text()
+
+
+def test_models_whose_cuts_lie_between_cells_are_refused(tmp_path: Path) -> None:
+    schema = gappy_schema("own")
+    model = fitted(dm.TreeClassifier(HUGE, max_depth=1), TABLE, schema)
+    form = model.to_json()
+    form["trees"]["trees"][0]["split"] = to_json(Bins("size", ("7.3",), LAST))
+    (tmp_path / "model.json").write_text(json.dumps(form))
+    with pytest.raises(RequestError, match="cells of a grid"):
+        dm.load(tmp_path / "model.json")
 
 
 def test_arrays_and_frames_have_gaps_as_they_have_them() -> None:

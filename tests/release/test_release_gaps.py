@@ -16,7 +16,7 @@ from support.releases import true_groups, undated, with_tree
 
 import dpmine as dm
 from dpmine.base.epsilon import Epsilon
-from dpmine.base.errors import RequestError
+from dpmine.base.errors import RequestError, SchemaError
 from dpmine.baselines import C45, ID3, GreedyTree
 from dpmine.baselines.tds import TDS
 from dpmine.cli.release_files import write_table
@@ -24,6 +24,7 @@ from dpmine.facts.kinds.kind import DROP, MISSING, OWN, Ordered
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.registry import values_of
+from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
 from dpmine.models.cuts import NumericCut, evenly_cut, finest_cut, interval_name, predictors, root_cut, value_name
 from dpmine.models.trees import encode_rows, labels_of, lookup
@@ -126,6 +127,12 @@ def test_intervals_are_named_by_their_points() -> None:
     assert value_name(kind, (0, 1, 2)) == "not (missing)"
     assert value_name(kind, (3,)) == MISSING
     assert value_name(gappy_schema(DROP).single("kind"), (1, 2, 3)) == "not a"
+
+
+def test_no_name_of_a_taxonomy_is_that_of_gaps() -> None:
+    tree = TaxonomyNode.parse("any", {MISSING: ["a", "b"], "c": []})
+    with pytest.raises(SchemaError, match="label of gaps"):
+        Nominal("x", ("a", "b", "c"), None, tree)
 
 
 # -- releases ----------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.base.errors import RequestError
 from dpmine.base.wire_values import value
 from dpmine.codes.rows import Recode
 from dpmine.codes.runs import labels_by_code
@@ -120,7 +121,8 @@ def _add_shares(
 def lookup(key: Key, schema: Schema) -> Lookup:
     """The label number of every code of the one column that a key reads."""
     recode = resolve_key(key, schema)
-    assert isinstance(recode, Recode)
+    if not isinstance(recode, Recode):
+        raise RequestError(f"Trees split by the cells of a grid. The cuts of {key.title!r} must be where cells begin.")
     labels = labels_by_code(recode, schema.single(recode.attribute).size)
     return Lookup(recode.attribute, np.array(labels, dtype=np.int64))
 

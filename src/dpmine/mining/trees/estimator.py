@@ -17,7 +17,7 @@ from dpmine.language.model_keys import Predicted
 from dpmine.mining.estimators import named_columns
 from dpmine.mining.evaluation import Evaluation, evaluate
 from dpmine.mining.model_estimator import ModelEstimator, Predictions
-from dpmine.models.trees import Node, Trees, columns_of, encode_rows, rows_with_class
+from dpmine.models.trees import Node, Trees, columns_of, encode_rows, lookup, rows_with_class
 from dpmine.report.trees import depth_that_fits, forest_text, tree_figure, tree_svg, tree_text
 from dpmine.tables.asking import Amount
 from dpmine.tables.private_table import PrivateTable
@@ -175,3 +175,5 @@ def _check(trees: Trees, schema: Schema) -> None:
         if min(node.shares) < 0 or not 0 < sum(node.shares) <= LARGEST_SCORE or max(map(abs, node.rows)) > 2 * MOST_ROWS:
             raise RequestError("The model's trees hold impossible numbers.")
     Predicted(tuple(tree.scored() for tree in trees.trees), trees.classes)
+    for key in {node.split for tree in trees.trees for node in tree.nodes() if node.split is not None}:
+        lookup(key, schema)
