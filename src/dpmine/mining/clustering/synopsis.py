@@ -17,6 +17,8 @@ from dpmine.language.keys import Key
 from dpmine.language.views import LEAF, Rules, Split
 from dpmine.mining.clustering.marginals import Marginals, bins_of
 from dpmine.mining.clustering.space import Points, Space
+from dpmine.noise.laws import DiscreteLaplace
+from dpmine.questions.histogram import NoisyCount
 from dpmine.questions.private_tree import tree_of
 from dpmine.tables.private_table import PrivateTable
 
@@ -26,7 +28,7 @@ FEWEST_CELLS, MOST_CELLS = 30, 400  # of a grid, for each cluster
 CELLS_BY_ROWS = 4.0  # cells for each cluster, times the square root of rows a cluster times epsilon
 CLEAR = 3.5  # standard deviations of noise by which a neighbourhood must rise to be kept,
 SURE = 4.25  # and by which one that it hangs together with must rise
-FAR_WIDER = 2.0  # than a neighbour, whose rows then say nothing of a cell
+FAR_WIDER = 2.0  # than a neighbour, whose rows then say nothing of a cell, or than the leaves in which rows are
 KERNELS = (np.array([1.0, 2, 1]), np.array([1.0, 4, 6, 4, 1]))
 MOST_FINE_CELLS = 20_000  # up to which cells are halved along every axis after smoothing
 DEEPEST = 40
@@ -84,9 +86,7 @@ def grid_synopsis(private: PrivateTable, space: Space, k: int, rows: float, epsi
     counts = counted.counts.reshape(sides)
     firsts = [np.append(grid_starts(a.cells, side), a.cells) for a, side in zip(space.attributes, sides, strict=True)]
     edges = [ends[first] for ends, first in zip(space.edges, firsts, strict=True)]
-    # Of whole numbers: where they hardly ever differ from 0 their deviation says too little of how far they then do.
-    tails = math.sqrt(2) * float(counted.law.fraction)
-    clear = _clear(counts, tails, [np.diff(along) for along in edges])
+    clear = _clear(counts, tails_of(counted.law), [np.diff(along) for along in edges])
     weights = np.where(clear, np.maximum(counts, 0), 0).astype(np.float64)
     if weights.size * 2**space.dimensions <= MOST_FINE_CELLS:
         weights, edges = _halved(weights, edges)
@@ -95,6 +95,14 @@ def grid_synopsis(private: PrivateTable, space: Space, k: int, rows: float, epsi
     points = np.stack(np.meshgrid(*centres, indexing="ij"), axis=-1).reshape(-1, space.dimensions)
     half = np.stack(np.meshgrid(*widths, indexing="ij"), axis=-1).reshape(-1, space.dimensions)
     return Synopsis(points, weights.ravel(), half, weights.shape)
+
+
+def tails_of(law: DiscreteLaplace) -> float:
+    """The deviation that goes with the tails of the noise, like that of numbers that are not whole.
+
+    Where whole numbers hardly ever differ from 0 their own deviation says too little of how far they then do.
+    """
+    return math.sqrt(2) * float(law.fraction)
 
 
 def grid_starts(size: int, side: int) -> NDArray[np.int64]:
@@ -195,7 +203,6 @@ def tree_synopsis(
     leaves = list(root.leaves())
     counted = [count for count in private.cells(_rules(root, space)).count(epsilon=counts) if count is not None]
     noisy = np.array([int(count) for count in counted], dtype=np.float64)
-    weights = np.where(noisy > [count.standard_deviation for count in counted], noisy, 0)
     points = np.array([known.middle(leaf.box.lows, leaf.box.highs) for leaf in leaves])
     lows, highs = (
         np.stack(
@@ -203,7 +210,23 @@ def tree_synopsis(
         )
         for side in ("lows", "highs")
     )
+    least: Weights | float = counted[0].standard_deviation
+    if any(attribute.step is None for attribute in space.attributes):
+        least = _least(noisy, (highs - lows).sum(axis=1), counted[0])
+    weights = np.where(noisy > least, noisy, 0)
     return Synopsis(points, weights, (highs - lows) / 2, lower=lows)
+
+
+def _least(noisy: Weights, lengths: Points, counted: NoisyCount) -> Weights:
+    """The count above which each leaf counts, where grids have wide cells far out that nothing cuts.
+
+    A leaf that is far wider than those in which rows are must rise as clearly as the cells of a grid: a row of noise there
+    would outweigh many rows.
+    """
+    clear = CLEAR * tails_of(counted.law)
+    sure = np.where(noisy > clear, noisy, 0)
+    usual = float(sure @ lengths / sure.sum()) if sure.any() else math.inf
+    return np.where(lengths > FAR_WIDER * usual, clear, counted.standard_deviation)
 
 
 def _rules(node: CutNode, space: Space) -> Rules:
