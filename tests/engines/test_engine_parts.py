@@ -102,7 +102,7 @@ def pairs_of(table: EncodedTable, parts: np.ndarray) -> Counter[tuple[Any, ...]]
         for row, item in zip(column.rows.tolist(), column.items.tolist(), strict=True):
             found[row].append(item)
         lists.append([tuple(items) for items in found])
-    singles = [codes.tolist() for codes in table.codes.values()]
+    singles = [values.tolist() for values in table.values.values()]  # rows that share all codes may differ
     return Counter(zip(*singles, *lists, parts.tolist(), strict=True))
 
 
