@@ -77,8 +77,8 @@ def typed_tables(draw: st.DrawFn) -> tuple[pa.Table, Schema]:
 
 def same_codes(one: EncodedTable, other: EncodedTable) -> None:
     assert one.rows == other.rows
-    for name, codes in one.columns.items():
-        np.testing.assert_array_equal(codes, other.columns[name], err_msg=name)
+    for name, codes in one.codes.items():
+        np.testing.assert_array_equal(codes, other.codes[name], err_msg=name)
     for name, lists in one.lists.items():
         np.testing.assert_array_equal(lists.rows, other.lists[name].rows, err_msg=name)
         np.testing.assert_array_equal(lists.items, other.lists[name].items, err_msg=name)
@@ -137,7 +137,7 @@ def test_columns_of_a_file_with_many_row_groups_stay_aligned(tmp_path: Path) -> 
     coded = encode(
         open_source(tmp_path / "t.parquet"), Schema("t", (*grid, Nominal("y", categories, "0", missing="0")), rows)
     )
-    for codes in coded.columns.values():
+    for codes in coded.codes.values():
         np.testing.assert_array_equal(codes, numbers % 4000)
 
 
