@@ -200,6 +200,9 @@ WRONG: dict[tuple[str, str], Wrong] = {
     ("HashedPart.check", "weights are small"): by(HashedPart("salt", (MOST_PARTS, 1), 2)),
     ("HashedPart.check", "a salt is text"): by(HashedPart("\ud800", (1, 1), 2)),
     ("LeafScores.check", "scores are bounded"): by(LargestSum((LeafScores((LARGEST_SCORE + 1, 0)),), 2)),
+    ("ScoreBranch.check", "a tree splits by codes or values of one attribute"): by(
+        LargestSum((ScoreBranch(rows.Tested(InCodes("n", ((0, 5),))), (LEAF, LEAF)),), 2)
+    ),
     ("ScoreBranch.check", "a tree has a child for every label"): by(LargestSum((ScoreBranch(C, (LEAF,) * 3),), 2)),
     ("check_trees", "a model has some trees and classes"): by(
         LargestSum((LeafScores((0,) * (MOST_CLASSES + 1)),), MOST_CLASSES + 1)
@@ -510,6 +513,9 @@ RIGHT = {
     "a covariance": ResolvedMoments((IN, IG)),
     "a total": ResolvedTotal(IF),
     "a total of gaps": ResolvedTotal(IG),
+    "a model that splits by values": ResolvedHistogram(
+        (LargestSum((ScoreBranch(RecodeValues("gap", ((0, 0), (5, 1)), 2), (LEAF, LEAF)),), 2),)
+    ),
     "a choice among all labels but the last": ResolvedChooseLabel(IG, 10, "exponential", "monotone"),
     "a model that never tells a gap": ResolvedChooseModel(Recode("blank", (), 3), (C,), "exponential", "monotone"),
     "a histogram by everything": ResolvedHistogram((C, NEAR, BandedDistance(NEAR, (3,), 2), LargestSum((LEAF,), 2))),
