@@ -12,13 +12,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from engine_reference import Reference
-from engine_strategies import Asked, Small, keys, rule_trees, small_tables, tables_with_questions
+from engine_strategies import (
+    Asked,
+    AskedSums,
+    Small,
+    keys,
+    rule_trees,
+    small_tables,
+    tables_with_questions,
+    tables_with_sums,
+)
 from engines_under_test import (
     GAPS,
     KEPT,
     SPLIT_KEY,
     assert_counts,
     assert_occupied,
+    assert_sums,
     every_engine,
     of_table,
     over,
@@ -240,6 +250,67 @@ def test_more_combinations_than_memory_could_hold(engine: str) -> None:
     table = {name: codes[:, place].tolist() for place, name in enumerate(names)}
     with over(engine, Small(schema, table)) as made:
         assert_occupied(made, Reference(table, schema, SPLIT_KEY), Asked((), LEAF, (tuple(map(AttributeKey, names)),)))
+
+
+# -- sums --------------------------------------------------------------------------------------------------------------
+
+
+@every_engine()
+@few_and_many(tables_with_sums, few=15, many=150)
+def test_sums_are_what_looking_at_each_row_gives(engine: str, drawn: tuple[Small, AskedSums]) -> None:
+    small, question = drawn
+    with over(engine, small) as made:
+        assert_sums(made, Reference(small.table, small.schema, SPLIT_KEY), question)
+
+
+LONG = Numeric("x", Decimal(0), Decimal(2**30), Decimal(2**20), "own", Decimal(1))
+WHOLE = Numeric("whole", Decimal(0), Decimal(2**30), Decimal(2**20), Decimal(0), Decimal(1))
+SHORT = Numeric("y", Decimal(-1), Decimal(2**15 - 1), Decimal(2**8), "drop", Decimal(1))
+LIMITS = Schema("limits", (LONG, WHOLE, SHORT, Nominal("half", ("left", "right"), None)), 10_000)
+AT_THE_LIMITS = {
+    "x": [2.0**30, 2.0**40, None, 0.0, 1.0, 2.0**30 - 1] * 50,
+    "whole": [2.0**30, -1.0, 3e9, None] * 75,
+    "y": [2.0**15, None, -5.0, 2.0**15 - 1, 2.0**15 - 2] * 60,
+    "half": ["left", "right", None] * 100,
+}
+
+
+@every_engine()
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize(
+    ("amounts", "powers"),
+    [
+        ((("x", 2**30),), ((0,), (1,))),
+        ((("x", 2**30),), ((1,),)),
+        ((("whole", 2**30),), ((0,), (1,))),
+        ((("x", 2**15),), ((0,), (1,), (2,))),
+        ((("whole", 2**15),), ((2,),)),
+        ((("y", 2**15),), ((0,), (1,), (2,))),
+        ((("x", 2**15), ("y", 2**15)), ((0, 0), (1, 0), (0, 1), (1, 1))),
+        ((("x", 255), ("whole", 255)), ((1, 1), (2, 2))),
+        ((("x", 254),), ((2,),)),
+        ((("x", 65_534),), ((1,), (0,))),
+    ],
+)
+def test_no_sum_leaves_its_integers(engine: str, amounts: Any, powers: Any, split: bool) -> None:
+    """Rows at the upper bounds: in a type that just holds an amount its square, or the sum of two, would wrap."""
+    rules = Split(AttributeKey("half"), (LEAF, Split(AttributeKey("half"), (LEAF,) * 3), LEAF)) if split else LEAF
+    with over(engine, Small(LIMITS, AT_THE_LIMITS)) as made:
+        assert_sums(made, Reference(AT_THE_LIMITS, LIMITS, SPLIT_KEY), AskedSums((), rules, amounts, powers))
+
+
+@every_engine()
+def test_sums_of_no_rows_and_of_gaps_alone_are_nothing(engine: str) -> None:
+    nowhere = (Where(parse_predicate("y is missing and y is not missing")),)
+    for table, view in (
+        ({name: [] for name in AT_THE_LIMITS}, ()),
+        (AT_THE_LIMITS, nowhere),
+        (dict.fromkeys(AT_THE_LIMITS, [None] * 9), ()),
+    ):
+        with over(engine, Small(LIMITS, table)) as made:
+            for rules in (LEAF, Split(AttributeKey("half"), (LEAF,) * 3)):
+                asked_of = AskedSums(view, rules, (("x", 2**30), ("y", 2**15)), ((0, 0), (1, 0)))
+                assert_sums(made, Reference(table, LIMITS, SPLIT_KEY), asked_of)
 
 
 # -- counts in the values of one attribute, from the counts of all rows ------------------------------------------------

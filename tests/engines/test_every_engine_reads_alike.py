@@ -15,6 +15,7 @@ from engine_strategies import Asked
 from engines_under_test import assert_as_in_memory, assert_codes_as_in_memory, every_engine
 from hypothesis import strategies as st
 from support.twins import few_and_many
+from support.wild_files import ZOO, Wild
 
 import dpmine as dm
 from dpmine.datasets import patients, patients_schema
@@ -136,6 +137,13 @@ def test_a_text_that_looks_like_sql_is_a_text(lake: str, engine: str) -> None:
         1000,
     )
     assert_codes_as_in_memory(engine, lake, schema)
+
+
+@every_other_engine
+@pytest.mark.parametrize("wild", [wild for wild in ZOO if wild.rows], ids=lambda wild: wild.name)
+@pytest.mark.filterwarnings("ignore::dpmine.base.errors.OwnerWarning")
+def test_files_from_the_wild_have_the_same_codes(wild: Wild, tmp_path: Path, engine: str) -> None:
+    assert_codes_as_in_memory(engine, wild.written(tmp_path), wild.schema)
 
 
 @every_engine()

@@ -41,7 +41,9 @@ def money(name: str = "income", missing: Decimal | str = OWN) -> Numeric:
 
 
 AGE = Numeric("age", Decimal(0), Decimal(100), Decimal(1), OWN)
-WEIGHT = Numeric("weight", Decimal(0), Decimal(200), None, DROP, Decimal("0.1"), edges=(Decimal(50), Decimal(70), Decimal(90)))
+WEIGHT = Numeric(
+    "weight", Decimal(0), Decimal(200), None, DROP, Decimal("0.1"), edges=(Decimal(50), Decimal(70), Decimal(90))
+)
 PEOPLE = Schema("people", (money(), AGE, WEIGHT), 100_000)
 INCOMES = np.round(np.exp(np.random.default_rng(3).normal(7.5, 1.0, 4000)), 2)
 
@@ -64,7 +66,9 @@ def numbers_with_values(draw: st.DrawFn) -> tuple[Numeric, ...]:
 
 @settings(deadline=None, max_examples=200)
 @given(numbers_with_values(), st.sampled_from(["none", "bounds"]))
-def test_positions_stay_within_their_bound_and_axes_keep_their_lengths(attributes: tuple[Numeric, ...], scaling: str) -> None:
+def test_positions_stay_within_their_bound_and_axes_keep_their_lengths(
+    attributes: tuple[Numeric, ...], scaling: str
+) -> None:
     space = Space.of(Schema("any", attributes, 100), None, scaling)
     lasts = [attribute.values - 1 for attribute in attributes]
     lengths = [1.0 if scaling == "bounds" else float(a.numbers.high) for a in attributes]
@@ -122,11 +126,16 @@ def people(rows: int, seed: int, gaps: float = 0.1) -> dict[str, list[Any]]:
         "age": draw.normal(50, 20, rows).round().tolist(),
         "weight": draw.normal(75, 15, rows).round(1).tolist(),
     }
-    return {name: [None if lost else each for each, lost in zip(column, draw.random(rows) < gaps, strict=True)] for name, column in table.items()}
+    return {
+        name: [None if lost else each for each, lost in zip(column, draw.random(rows) < gaps, strict=True)]
+        for name, column in table.items()
+    }
 
 
 @contextmanager
-def on(engine: str, table: dict[str, list[Any]], folder: Path, schema: Schema = PEOPLE) -> Iterator[tuple[PrivateTable, Any]]:
+def on(
+    engine: str, table: dict[str, list[Any]], folder: Path, schema: Schema = PEOPLE
+) -> Iterator[tuple[PrivateTable, Any]]:
     """A table in a file on that engine, without noise, and what is asked of it."""
     file = folder / "people.csv"
     lines = [",".join("" if each is None else str(each) for each in row) for row in zip(*table.values(), strict=True)]
@@ -178,7 +187,11 @@ def test_the_mean_of_a_skewed_money_column_is_found_by_any_method() -> None:
     """Ten cells to a power of ten, each counted in its middle, are off by a few per cent; clipped offsets leave out the far
     end of a cluster's rows; nothing but rounding is lost where all of epsilon goes to sums of values."""
     schema = Schema("earners", (money(),), 10_000)
-    for model, within in ((dm.KMeans(1, HUGE), 0.03), (dm.KMeans(1, HUGE, method="tree"), 0.2), (dm.DPLloyd(1, HUGE, 2), 1e-4)):
+    for model, within in (
+        (dm.KMeans(1, HUGE), 0.03),
+        (dm.KMeans(1, HUGE, method="tree"), 0.2),
+        (dm.DPLloyd(1, HUGE, 2), 1e-4),
+    ):
         with silent({"income": INCOMES.tolist()}, schema, model.budget) as (private, _, _):
             assert model.fit(private).cluster_centers_[0, 0] == pytest.approx(INCOMES.mean(), rel=within)
 

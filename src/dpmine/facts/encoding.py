@@ -32,7 +32,7 @@ def rounded_values(values: Codes, last: int, steps: int) -> NDArray[Any]:
     if steps == last:
         return values
     rounded = (2 * steps * values.astype(np.int64) + last) // (2 * last)
-    return np.where(values > last, steps + 1, rounded)
+    return np.where(values > last, steps + 1, rounded).astype(smallest_type(steps + 2))
 
 
 def positions_of_values(values: Codes, last: int, steps: int, scale: int) -> NDArray[np.int64]:

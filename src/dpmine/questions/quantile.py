@@ -9,11 +9,13 @@ from dpmine.base.wire_values import value
 from dpmine.codes.answers import Quote
 from dpmine.codes.quantile import MOST_POINTS, ResolvedQuantile
 from dpmine.codes.queries import MOST_COUNTS
+from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.language.queries import Question
 from dpmine.language.resolver import Resolver
 from dpmine.noise.laws import ChoiceLoss
 from dpmine.noise.spread import loss_bound
+from dpmine.questions.total import COUNTED
 from dpmine.results.reading import Reading, reads
 from dpmine.results.receipts import CellReply, Receipt
 
@@ -51,10 +53,11 @@ def _most_steps(cells: int) -> int:
 
 @dataclass(frozen=True)
 class ChosenQuantile:
-    """A value chosen privately at or near a quantile.
+    """A value chosen privately at or near a quantile of the values as they count, clamped to the bounds.
 
-    rounded  how far the values stood apart that were chosen from, where they are fewer than the attribute has; else None
-    rows     about how many rows have a value, where that was told
+    rounded  how far the points stand apart that it was chosen from, and that values were rounded to for it, where points are
+             fewer than values; else None
+    rows     about how many rows have a value, where gaps are possible; it may be negative
     """
 
     value: float
@@ -73,11 +76,11 @@ class ChosenQuantile:
         return self.value
 
     def __str__(self) -> str:
-        rounded = "" if self.rounded is None else f", rounded to {self.rounded:g}"
-        rows = "" if self.rows is None else f", of about {self.rows} rows"
+        value = f"{self.value:.10g}" if self.rounded is None else f"{self.value:g} among values rounded to {self.rounded:g}"
+        rows = "" if self.rows is None else f"; of about {max(self.rows, 0)} rows with a value"
         return (
-            f"quantile {float(self.order):g} about {self.value:g}{rounded} (within {self.rows_away:.3g} rows of it in 95 % "
-            f"of the cases){rows}, epsilon {self.receipt.epsilon}"
+            f"quantile {float(self.order):g} about {value} (within {self.rows_away:.3g} rows of it in "
+            f"95 % of the cases){rows}, epsilon {self.receipt.epsilon}"
         )
 
 
@@ -87,22 +90,35 @@ class QuantileReading(Reading[Quantile]):
         return f"quantile {question.numerator}/{question.denominator} of {question.attribute}"
 
     def expected_error(self, question: Quantile, quote: Quote, schema: Schema) -> str:
-        law = quote.laws[0][0]
+        law, *counted = quote.laws[0]
         assert isinstance(law, ChoiceLoss)
-        return f"In 95 % of the cases the answer is at most {loss_bound(law, 0.95):.3g} rows away from being that quantile."
+        rounded = _rounded_to(law, schema.numeric(question.attribute, NO_QUANTILES))
+        of_what = "" if rounded is None else f" of the values rounded to {rounded:g}"
+        return (
+            f"In 95 % of the cases the answer is at most {loss_bound(law, 0.95):.3g} rows away from being that quantile"
+            f"{of_what}." + (COUNTED if counted else "")
+        )
 
     def read(self, question: Quantile, reply: CellReply, schema: Schema) -> ChosenQuantile:
         attribute = schema.numeric(question.attribute, NO_QUANTILES)
         law = reply.laws[0]
         assert isinstance(law, ChoiceLoss)
-        steps, numbers = law.candidates - 1, attribute.numbers
-        apart = numbers.step * numbers.steps / steps
         place, *counted = reply.numbers
         return ChosenQuantile(
-            float(numbers.low + place * apart),
+            float(attribute.numbers.low + place * _apart(law, attribute)),
             Fraction(question.numerator, question.denominator),
             law,
             reply.receipt,
-            None if steps == numbers.steps else float(apart),
+            _rounded_to(law, attribute),
             counted[0] if counted else None,
         )
+
+
+def _apart(law: ChoiceLoss, attribute: Numeric) -> Fraction:
+    """How far neighbouring points are apart."""
+    return attribute.numbers.step * attribute.numbers.steps / (law.candidates - 1)
+
+
+def _rounded_to(law: ChoiceLoss, attribute: Numeric) -> float | None:
+    """The same where points are fewer than values, else None."""
+    return float(_apart(law, attribute)) if law.candidates < attribute.values else None

@@ -28,7 +28,7 @@ DECADE = tuple(map(Decimal, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", 
 _EXACT = Context(prec=60)  # numbers have at most 27 digits, values at most 10: nothing here is ever rounded
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Numeric(Ordered):
     """A numeric attribute: clamped to low and high, and rounded to the nearest of low, low + resolution, and so on.
 
@@ -53,12 +53,12 @@ class Numeric(Ordered):
 
     def __post_init__(self) -> None:
         where = f"Attribute {self.name!r}"
-        listed = [(f"{what!r}", getattr(self, what)) for what in ("low", "high", "step", "missing", "resolution")]
-        for what, number in [*listed, *(("an edge", edge) for edge in self.edges)]:
-            if number is not None and number not in (OWN, DROP):
-                parse_decimal(str(number), f"{where}: {what}", SchemaError)
         if isinstance(self.missing, str) and self.missing not in (OWN, DROP):
             raise SchemaError(f'{where}: \'missing\' must be "own", "drop" or a number. Got {self.missing!r} instead.')
+        listed = [(f"{what!r}", getattr(self, what)) for what in ("low", "high", "step", "missing", "resolution")]
+        for what, number in [*listed, *(("an edge", edge) for edge in self.edges)]:
+            if number is not None and not isinstance(number, str):
+                parse_decimal(str(number), f"{where}: {what}", SchemaError)
         if sum((self.step is not None, bool(self.edges), self.scale is not None)) != 1:
             raise SchemaError(f"{where}: the grid needs one of 'step', 'edges' or 'scale'.")
         if self.scale not in (None, LOG):
@@ -71,6 +71,17 @@ class Numeric(Ordered):
             object.__setattr__(self, "resolution", None)  # attributes that mean the same are equal
         self._check_values(where)
         self._check_edges(where)
+
+    def __eq__(self, other: object) -> bool:
+        """By what they mean: a resolution that is left out equals the one that is then taken, as files have it."""
+        return isinstance(other, Numeric) and self._meaning == other._meaning
+
+    def __hash__(self) -> int:
+        return hash(self._meaning)
+
+    @cached_property
+    def _meaning(self) -> tuple[Any, ...]:
+        return self.name, self.low, self.high, self.finest, self.step, self.edges, self.scale, self.missing
 
     def _check_values(self, where: str) -> None:
         if self.values < 2:

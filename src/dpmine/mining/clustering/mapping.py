@@ -13,7 +13,7 @@ RASTER = 72  # cells along each axis where leaves overlap, seen in two attribute
 
 
 def measures_of(space: Space) -> tuple[Measure, ...]:
-    return tuple(Measure(a.name, float(a.numbers.low), float(a.numbers.high)) for a in space.attributes)
+    return tuple(Measure(a.title, float(a.numbers.low), float(a.numbers.high)) for a in space.attributes)
 
 
 def drawn_places(space: Space, x: str | None, y: str | None) -> tuple[int, int]:

@@ -79,7 +79,7 @@ class Marginals:
                 worth = _worth(sums, int(ends[first]), ends[inner], int(ends[after]))
                 number = run_number(first, after, bins)
                 scores[number], cuts[number] = worth.max(), inner[np.argmax(worth)]
-        # A bin is taken as evenly filled: halving w codes, each so wide, takes away (w width)^2 / 16 of the variance, for one
+        # A bin is taken as evenly filled: halving w codes, each so wide, takes away (w width)^2 / 16 of variance, for one
         # bit. Where they are not equally wide, a bin holds one or a few that are nearly so, and the typical width will do.
         width = float(np.median(np.diff(self.space.edges[place])))
         return scores, cuts, width**2 / 16

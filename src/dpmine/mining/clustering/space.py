@@ -89,7 +89,8 @@ class Space:
     @cached_property
     def value_lengths(self) -> Points:
         """How far two neighbouring values of each attribute are apart, in positions, but for rounding."""
-        return self.extents / np.array([attribute.values - 1 for attribute in self.attributes])
+        lengths: Points = self.extents / np.array([attribute.values - 1 for attribute in self.attributes])
+        return lengths
 
     @cached_property
     def edges(self) -> tuple[Points, ...]:
@@ -183,6 +184,8 @@ def _numeric(schema: Schema, names: Sequence[str]) -> tuple[Numeric, ...]:
     found: list[Numeric] = []
     for attribute in attributes:
         if not isinstance(attribute, Numeric) or attribute.cells < 2:
-            raise RequestError(f"{attribute.name!r} is not numeric (or its grid has one cell), so nothing is near or far in it.")
+            raise RequestError(
+                f"{attribute.name!r} is not numeric (or its grid has one cell), so nothing is near or far in it."
+            )
         found.append(attribute)
     return tuple(found)

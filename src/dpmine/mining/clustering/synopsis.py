@@ -205,7 +205,9 @@ def tree_synopsis(
     noisy = np.array([int(count) for count in counted], dtype=np.float64)
     points = np.array([known.middle(leaf.box.lows, leaf.box.highs) for leaf in leaves])
     lows, highs = (
-        np.stack([ends[[getattr(leaf.box, side)[place] for leaf in leaves]] for place, ends in enumerate(space.edges)], axis=1)
+        np.stack(
+            [ends[[getattr(leaf.box, side)[place] for leaf in leaves]] for place, ends in enumerate(space.edges)], axis=1
+        )
         for side in ("lows", "highs")
     )
     least: Weights | float = counted[0].standard_deviation

@@ -15,7 +15,7 @@ from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import FileSource
-from dpmine.facts.sources.files import NUMBER_OF_TEXT, ROWS_OF_FILES, TEXT_OF_BOOLEAN, WHOLE_NUMBERS
+from dpmine.facts.sources.files import ROWS_OF_FILES, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, number_of_text
 from dpmine.facts.value_texts import text_of_value
 
 # Codes are wide integers: in a type that just holds them, adding to a code would fail for some rows and not for others.
@@ -85,13 +85,17 @@ class _Column:
 
     def number(self) -> exp.Expression:
         if self.kind == "VARCHAR":
-            return _over(NUMBER_OF_TEXT, self.sql)
+            return _over(number_of_text(self.source.read), self.sql)
         if self.kind in ("BOOLEAN", "FLOAT", "DOUBLE", *WHOLE_NUMBERS):
             return _cast(self.sql, "DOUBLE")
         raise self.unread()
 
     def texts(self, separator: str) -> exp.Expression:
         """The list of texts in each row."""
+        if self.source.kind == "jsonl":
+            raise DataError(
+                f"The DuckDB engine cannot read lists from JSON lines (column {self.name!r}). Use engine='memory'."
+            )
         if self.kind == "VARCHAR":
             return _pieces(self.sql, separator)
         if self.kind.removesuffix("[]") in ("VARCHAR", *WHOLE_NUMBERS) and self.kind.endswith("[]"):
@@ -124,9 +128,9 @@ def _category(attribute: Nominal, column: _Column) -> exp.Expression:
     else:
         code = column.place_in(attribute.categories, column.text())
     if attribute.unlisted_code != attribute.empty_code:
-        empty: exp.Expression = exp.Is(this=column.sql, expression=exp.null())
-        if column.kind in ("FLOAT", "DOUBLE"):
-            empty = exp.or_(empty, call("isnan", column.sql))
+        nothing = [exp.Is(this=column.sql, expression=exp.null())]
+        nan = [call("isnan", column.sql)] if column.kind in ("FLOAT", "DOUBLE") else []
+        empty = exp.or_(*nothing, *nan)
         rest: exp.Expression = exp.Case().when(empty, _number(attribute.empty_code)).else_(_number(attribute.unlisted_code))
     else:
         rest = _number(attribute.empty_code)
