@@ -189,8 +189,8 @@ def fine_values() -> list[tuple[int | None, ...]]:
     rows: list[tuple[int | None, ...]] = [(0, 0, 0), LASTS, (None, None, None)]
     for _ in range(150):
         row: list[int | None] = []
-        for last, steps in zip(LASTS, FINE_STEPS, strict=True):
-            half = (2 * int(draw.integers(0, steps)) + 1) * last // (2 * steps)
+        for last, count in zip(LASTS, FINE_STEPS, strict=True):
+            half = (2 * int(draw.integers(0, count)) + 1) * last // (2 * count)
             near = min(max(half + int(draw.integers(-1, 2)), 0), last)
             row.append([None, near, near, int(draw.integers(0, last + 1))][int(draw.integers(0, 4))])
         rows.append(tuple(row))
@@ -202,8 +202,8 @@ def fine_positions(rows: list[tuple[int | None, ...]]) -> list[list[int]]:
     places = list(zip(LASTS, FINE_STEPS, FINE_SCALES, strict=True))
     return [
         [
-            (steps // 2 if value is None else (2 * value * steps + last) // (2 * last)) * scale
-            for value, (last, steps, scale) in zip(row, places, strict=True)
+            (count // 2 if value is None else (2 * value * count + last) // (2 * last)) * scale
+            for value, (last, count, scale) in zip(row, places, strict=True)
         ]
         for row in rows
     ]
@@ -231,7 +231,9 @@ def test_positions_are_of_rounded_values_whatever_the_grid_and_of_gaps_in_the_mi
         assert bands.tolist() == [[len(rows), 0]]
         alone = nearest_of(Nearest(names, FINE_STEPS, FINE_SCALES, (centres[0],)), FINE)
         found = made.clipped_sums(Cells((), None), alone, [(5, 6, 7)], [LARGEST_POSITION * 3])
-        assert found.tolist() == [[sum(along) - len(rows) * less for along, less in zip(zip(*positions, strict=True), (5, 6, 7), strict=True)]]
+        assert found.tolist() == [
+            [sum(along) - len(rows) * less for along, less in zip(zip(*positions, strict=True), (5, 6, 7), strict=True)]
+        ]
 
 
 # -- sums of clipped offsets -------------------------------------------------------------------------------------------
