@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,9 @@ from dpmine.engines.encoding import encode
 from dpmine.engines.memory import MemoryEngine, offsets, sizes
 from dpmine.engines.registry import ENGINES
 from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.kind import DROP, OWN
 from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
 from dpmine.language.keys import Bins, Key
@@ -161,6 +164,76 @@ def test_the_largest_offsets_and_radii_in_32_dimensions(engine: str) -> None:
             assert_clipped_sums(made, reference, (), nearest, origins, radii)
     offsets = [x - o for x, o in zip(reference.position(nearest, 1), below, strict=True)]
     assert set(offsets) == {2**24}
+
+
+# -- values that are rounded, and gaps ---------------------------------------------------------------------------------
+
+FINE = Schema(
+    "fine",
+    (
+        Numeric("cost", Decimal(0), Decimal(1_000_000), None, OWN, Decimal("0.01"), scale="log"),
+        Numeric("size", Decimal(-5), Decimal(5), Decimal("0.5"), DROP, Decimal("0.001")),
+        Numeric("age", Decimal(0), Decimal(10), None, OWN, edges=(Decimal(2), Decimal(7))),
+    ),
+    1000,
+)
+LASTS = (10**8, 10**4, 10)
+FINE_STEPS = (LARGEST_POSITION, 4099, 10)
+"""Of the first as many as there can be, of the second not a divisor of its values, of the third all of them."""
+FINE_SCALES = (1, 2000, 800_000)
+
+
+def fine_values() -> list[tuple[int | None, ...]]:
+    """Where halves are rounded, one value before and behind, both ends, gaps."""
+    draw = np.random.default_rng(11)
+    rows: list[tuple[int | None, ...]] = [(0, 0, 0), LASTS, (None, None, None)]
+    for _ in range(150):
+        row: list[int | None] = []
+        for last, count in zip(LASTS, FINE_STEPS, strict=True):
+            half = (2 * int(draw.integers(0, count)) + 1) * last // (2 * count)
+            near = min(max(half + int(draw.integers(-1, 2)), 0), last)
+            row.append([None, near, near, int(draw.integers(0, last + 1))][int(draw.integers(0, 4))])
+        rows.append(tuple(row))
+    return rows
+
+
+def fine_positions(rows: list[tuple[int | None, ...]]) -> list[list[int]]:
+    """In Python's integers: rounded to the nearest step, halves up; without a value in the middle."""
+    places = list(zip(LASTS, FINE_STEPS, FINE_SCALES, strict=True))
+    return [
+        [
+            (count // 2 if value is None else (2 * value * count + last) // (2 * last)) * scale
+            for value, (last, count, scale) in zip(row, places, strict=True)
+        ]
+        for row in rows
+    ]
+
+
+@every_engine()
+def test_positions_are_of_rounded_values_whatever_the_grid_and_of_gaps_in_the_middle(engine: str) -> None:
+    """Each row alone in its centre, which lies on it: all rows where they are told apart by one position."""
+    rows = fine_values()
+    points = {"cost": Decimal("0.01"), "size": Decimal("0.001"), "age": Decimal(1)}
+    lows = [attribute.low for attribute in FINE.attributes if isinstance(attribute, Numeric)]
+    table: dict[str, list[Any]] = {
+        name: [None if row[place] is None else float(lows[place] + finest * row[place]) for row in rows]  # type: ignore[operator]
+        for place, (name, finest) in enumerate(points.items())
+    }
+    positions = fine_positions(rows)
+    centres = tuple(dict.fromkeys(tuple(position) for position in positions))
+    names = tuple(points)
+    nearest = Nearest(names, FINE_STEPS, FINE_SCALES, centres)
+    wanted = np.bincount([centres.index(tuple(position)) for position in positions], minlength=len(centres))
+    with over(engine, Small(FINE, table)) as made:
+        (counts,) = made.counts(Cells((), None), [(resolve_key(nearest, FINE),)])
+        assert counts.tolist() == [wanted.tolist()]
+        (bands,) = made.counts(Cells((), None), [(resolve_key(NearestBands(nearest, (1,)), FINE),)])
+        assert bands.tolist() == [[len(rows), 0]]
+        alone = nearest_of(Nearest(names, FINE_STEPS, FINE_SCALES, (centres[0],)), FINE)
+        found = made.clipped_sums(Cells((), None), alone, [(5, 6, 7)], [LARGEST_POSITION * 3])
+        assert found.tolist() == [
+            [sum(along) - len(rows) * less for along, less in zip(zip(*positions, strict=True), (5, 6, 7), strict=True)]
+        ]
 
 
 # -- sums of clipped offsets -------------------------------------------------------------------------------------------
