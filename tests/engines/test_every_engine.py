@@ -39,6 +39,7 @@ from hypothesis import strategies as st
 from support.twins import few_and_many
 
 import dpmine as dm
+from dpmine.codes.rows import Cells, InValues, Keep, RecodeValues
 from dpmine.engines import registry
 from dpmine.engines.encoding import encode
 from dpmine.engines.opened import OpenedTable
@@ -278,6 +279,20 @@ def test_more_combinations_than_memory_could_hold(engine: str) -> None:
     table = {name: codes[:, place].tolist() for place, name in enumerate(names)}
     with over(engine, Small(schema, table)) as made:
         assert_occupied(made, Reference(table, schema, SPLIT_KEY), Asked((), LEAF, (tuple(map(AttributeKey, names)),)))
+
+
+@every_engine()
+@pytest.mark.parametrize("values", [254, 255, 256, 65_534, 65_535, 65_536])
+def test_ranges_and_runs_of_values_may_end_with_the_gap(engine: str, values: int) -> None:
+    """The end of all values is one more than a gap's, and the type that just holds a gap does not hold it."""
+    attribute = Numeric("x", Decimal(0), Decimal(values - 1), Decimal(values - 1), "own", Decimal(1))
+    schema = Schema("ends", (attribute,), 10)
+    numbers = [0.0, 1.0, values - 2.0, values - 1.0, None]
+    ranges = [((0, values + 1),), ((1, values + 1),), ((values - 1, values + 1),), ((values, values + 1),), ((0, 1), (2, values))]
+    key = RecodeValues("x", ((0, 0), (1, 1), (values, 2)), 3)
+    with over(engine, Small(schema, {"x": numbers})) as made:
+        found = [made.counts(Cells((Keep(InValues("x", one)),), None), [(key,)])[0].tolist() for one in ranges]
+    assert found == [[[1, 3, 1]], [[0, 3, 1]], [[0, 1, 1]], [[0, 0, 1]], [[1, 2, 0]]]
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------
