@@ -134,7 +134,7 @@ class Reference:
         self.schema = schema
         self._split_key = split_key
         self.rows = rows_of(table, schema)
-        if schema.unit.column is not None:
+        if schema.unit.column in table:  # else these are the rows that count
             self.rows = self._of_persons(table[schema.unit.column], schema.unit.at_most)
         seen: Counter[tuple[Any, ...]] = Counter()
         self._numbers = []

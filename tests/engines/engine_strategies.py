@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dpmine.base.decimals import plain
 from dpmine.codes.rows import LARGEST_POSITION, LARGEST_SCORE
+from dpmine.facts.facts import Unit
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.kind import DROP, MISSING, OWN, Attribute
 from dpmine.facts.kinds.nominal import Nominal
@@ -95,6 +96,18 @@ def small_tables(draw: st.DrawFn, *, most_rows: int = 30) -> Small:
     rows = draw(st.lists(row, max_size=most_rows))
     rows += draw(st.lists(st.sampled_from(rows), max_size=8)) if rows else []
     return Small(schema, {name: [one[place] for one in rows] for place, name in enumerate(names)})
+
+
+@st.composite
+def with_persons(draw: st.DrawFn, small: Small) -> Small:
+    """The same rows, each of one of a few persons or of nobody, of whom few rows count."""
+    names = st.sampled_from(["ann", "ann", "bob", "\u65e5", None, " "])
+    who = draw(st.lists(names, min_size=small.rows, max_size=small.rows))
+    unit = Unit("who", draw(st.integers(1, 3)))
+    return Small(replace(small.schema, unit=unit), {**small.table, "who": who})
+
+
+tables_of_persons = small_tables().flatmap(with_persons)
 
 
 @st.composite

@@ -209,6 +209,8 @@ def assert_as_in_memory(engine: str, table: Any, schema: Schema, question: Asked
 
 
 def assert_codes_as_in_memory(engine: str, table: Any, schema: Schema) -> None:
-    """Every attribute's histogram, which is every code's count."""
-    groups = tuple((AttributeKey(a.name),) for a in schema.attributes if not isinstance(a, ItemList))
-    assert_as_in_memory(engine, table, schema, Asked((), LEAF, groups))
+    """Every attribute's histogram, which is every code's count, and how many rows have each number's value."""
+    single = [a for a in schema.attributes if not isinstance(a, ItemList)]
+    groups = tuple((AttributeKey(a.name),) for a in single)
+    values = tuple((RoundedKey(a.name, a.values - 1),) for a in single if isinstance(a, Numeric))
+    assert_as_in_memory(engine, table, schema, Asked((), LEAF, groups + values))

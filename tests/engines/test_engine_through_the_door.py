@@ -21,6 +21,7 @@ from dpmine.base.wire import from_wire, to_wire
 from dpmine.codes.choices import CALIBRATIONS, MECHANISMS
 from dpmine.codes.choose_split import SPLIT_SCORES
 from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.kind import OWN
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
@@ -40,8 +41,8 @@ ALL_OF_IT = (Epsilon.parse(LARGEST),)
 
 
 def with_class(schema: Schema) -> Schema:
-    """The schema with its first nominal attribute as class, if there is one."""
-    nominal = [attribute.name for attribute in schema.attributes if isinstance(attribute, Nominal)]
+    """The schema with its first nominal attribute as class, if there is one without gaps as a label of their own."""
+    nominal = [attribute.name for attribute in schema.attributes if isinstance(attribute, Nominal) and attribute.gap != OWN]
     return dataclasses.replace(schema, class_attribute=nominal[0] if nominal else None)
 
 
@@ -134,7 +135,8 @@ def test_a_partition_and_its_rule_tree_name_the_same_cells(drawn: tuple[Small, P
             one_by_one = [part.count(epsilon=1000).value for part in private.partition(key).values()]
         assert private.remaining() == Epsilon.parse(LARGEST - 1000)
         at_once = [count.value for count in private.cells(key).count(epsilon=1001) if count is not None]
-        assert at_once == one_by_one
+        hidden = key.hidden(small.schema)  # where the schema drops gaps there is no view of them
+        assert at_once[:hidden] == one_by_one
         assert private.remaining() == Epsilon.parse(LARGEST - 2001)
         assert sum(at_once) == private.count(epsilon=1000).value
 

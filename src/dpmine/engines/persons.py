@@ -30,9 +30,9 @@ def _kept(table: EncodedTable, persons: Persons, split_key: bytes) -> NDArray[np
     """Whether each row is among those of its person that count."""
     ranks = [list_ranks(column, table.rows) for column in table.lists.values()]
     values = [values.astype(np.int64) for values in table.values.values()]
-    # The last key of lexsort is the first to decide: person, then hash, then values.
+    # The last key of lexsort is the first to decide: person, then hash, then values and lists in order, as SQL has them.
     hashes = person_row_hashes(table, persons.hashes, split_key, SALT)
-    order = np.lexsort((*ranks, *values, hashes, persons.numbers))
+    order = np.lexsort((*reversed(ranks), *reversed(values), hashes, persons.numbers))
     ordered = persons.numbers[order]
     kept = np.zeros(table.rows, dtype=bool)
     kept[order] = (turns(ordered) < table.schema.unit.at_most) & (ordered >= 0)
