@@ -288,7 +288,8 @@ def test_ranges_and_runs_of_values_may_end_with_the_gap(engine: str, values: int
     attribute = Numeric("x", Decimal(0), Decimal(values - 1), Decimal(values - 1), "own", Decimal(1))
     schema = Schema("ends", (attribute,), 10)
     numbers = [0.0, 1.0, values - 2.0, values - 1.0, None]
-    ranges = [((0, values + 1),), ((1, values + 1),), ((values - 1, values + 1),), ((values, values + 1),), ((0, 1), (2, values))]
+    tails = [((first, values + 1),) for first in (0, 1, values - 1, values)]
+    ranges = [*tails, ((0, 1), (2, values))]
     key = RecodeValues("x", ((0, 0), (1, 1), (values, 2)), 3)
     with over(engine, Small(schema, {"x": numbers})) as made:
         found = [made.counts(Cells((Keep(InValues("x", one)),), None), [(key,)])[0].tolist() for one in ranges]
