@@ -37,10 +37,12 @@ def sums(cells: Cells, amounts: tuple[Rounded, ...], powers: Sequence[tuple[int,
 
 def _number_and_total(amount: Rounded, column: Column, rows: Rows) -> tuple[int, int]:
     """How many rows have a number, and the sum of these: read once as they are, and gaps taken away again."""
+    narrow = (amount.steps + 1) * sizes.CHUNK < 2**32  # then a chunk's sum fits 32 bits, which are added twice as fast
+    exact: type[np.integer] = np.uint32 if narrow else np.int64
     total, gaps = 0, 0
-    for chunk in rows.chunks(sizes.LONG_CHUNK):
+    for chunk in rows.chunks():
         numbers = column.values(chunk)
-        total += int(numbers.sum(dtype=np.int64))
+        total += int(numbers.sum(dtype=exact))
         if amount.size > amount.steps + 1:
             gaps += int(np.count_nonzero(numbers > amount.steps))
     return rows.count - gaps, total - gaps * (amount.steps + 1)
