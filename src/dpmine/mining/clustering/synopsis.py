@@ -89,7 +89,8 @@ def grid_synopsis(private: PrivateTable, space: Space, k: int, rows: float, epsi
     clear = _clear(counts, tails_of(counted.law), [np.diff(along) for along in edges])
     weights = np.where(clear, np.maximum(counts, 0), 0).astype(np.float64)
     if weights.size * 2**space.dimensions <= MOST_FINE_CELLS:
-        weights, edges = _halved(weights, edges)
+        weights, finer = _halved(weights, [first.astype(np.float64) for first in firsts])
+        edges = [np.interp(codes, np.arange(len(ends)), ends) for codes, ends in zip(finer, space.edges, strict=True)]
     centres = [(low[:-1] + low[1:]) / 2 for low in edges]
     widths = [np.diff(low) / 2 for low in edges]
     points = np.stack(np.meshgrid(*centres, indexing="ij"), axis=-1).reshape(-1, space.dimensions)
@@ -162,8 +163,9 @@ def _convolved(numbers: Weights, kernels: Weights, axis: int) -> Weights:
 def _halved(weights: Weights, edges: list[Points]) -> tuple[Weights, list[Points]]:
     """Every cell in two along every axis; the halves' weights follow the slope to both sides, and add up as before.
 
-    The slope is that of density, from the middle of one neighbour to the middle of the other: a cell counts here as many
-    rows as it would hold if it were as wide as the one between, and distances are in its widths.
+    Edges are in codes: where codes are not equally wide, rows are rather spread evenly over them than over values. The slope
+    is that of density, from the middle of one neighbour to the middle of the other: a cell counts here as many rows as it
+    would hold if it were as wide as the one between, and distances are in its widths.
     """
     for axis in range(weights.ndim):
         along = np.moveaxis(weights, axis, 0)
