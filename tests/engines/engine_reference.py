@@ -1,7 +1,8 @@
 """A slow engine in plain Python, written from the documentation: one row at a time, fractions and texts, no numpy.
 
 A row here is a dict from attribute to what the public rules make of its value: a category, the value nearest to a number as
-a fraction, None for a gap, or a tuple of known items. Everything else (codes, caches, chunks, refinement) is the business of the engine under test.
+a fraction, None for a gap, or a tuple of known items. Everything else (codes, caches, chunks, refinement) is the business of
+the engine under test.
 """
 
 from __future__ import annotations

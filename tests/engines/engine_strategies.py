@@ -80,7 +80,9 @@ def values_of(attribute: Attribute) -> st.SearchStrategy[Any]:
         points = [float(attribute.value_point(value)) for value in range(attribute.values)]
         between = [(low + high) / 2 for low, high in itertools.pairwise(points)]
         rest = [None, float("nan"), float("inf"), -0.0]
-        return st.sampled_from([*points, *between, *rest]) | st.sampled_from(rest) | st.floats(-12, 12) | st.integers(-12, 12)
+        return (
+            st.sampled_from([*points, *between, *rest]) | st.sampled_from(rest) | st.floats(-12, 12) | st.integers(-12, 12)
+        )
     lists = st.lists(st.sampled_from([*ITEMS, "unknown"]), max_size=4)
     return lists | lists.map("|".join) | st.none()
 
@@ -178,7 +180,9 @@ def recodings(draw: st.DrawFn, attribute: Nominal | Numeric) -> Key:
     members = draw(st.permutations([*attribute.categories, *named]))
     ends = sorted(draw(st.lists(st.integers(0, len(members)), max_size=3)))
     parts = [tuple(members[low:high]) for low, high in zip([0, *ends], ends, strict=False)]
-    return Groups(attribute.name, tuple(Group(f"group {number}", part) for number, part in enumerate(parts)), missing=missing)
+    return Groups(
+        attribute.name, tuple(Group(f"group {number}", part) for number, part in enumerate(parts)), missing=missing
+    )
 
 
 SCORES = st.integers(-2, 2) | st.sampled_from([-LARGEST_SCORE, LARGEST_SCORE])  # few values, so that sums are often equal

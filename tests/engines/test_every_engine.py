@@ -288,7 +288,13 @@ def test_ranges_and_runs_of_values_may_end_with_the_gap(engine: str, values: int
     attribute = Numeric("x", Decimal(0), Decimal(values - 1), Decimal(values - 1), "own", Decimal(1))
     schema = Schema("ends", (attribute,), 10)
     numbers = [0.0, 1.0, values - 2.0, values - 1.0, None]
-    ranges = [((0, values + 1),), ((1, values + 1),), ((values - 1, values + 1),), ((values, values + 1),), ((0, 1), (2, values))]
+    ranges = [
+        ((0, values + 1),),
+        ((1, values + 1),),
+        ((values - 1, values + 1),),
+        ((values, values + 1),),
+        ((0, 1), (2, values)),
+    ]
     key = RecodeValues("x", ((0, 0), (1, 1), (values, 2)), 3)
     with over(engine, Small(schema, {"x": numbers})) as made:
         found = [made.counts(Cells((Keep(InValues("x", one)),), None), [(key,)])[0].tolist() for one in ranges]
@@ -345,7 +351,11 @@ def test_no_sum_leaves_its_integers(engine: str, amounts: Any, powers: Any, spli
 @every_engine()
 def test_sums_of_no_rows_and_of_gaps_alone_are_nothing(engine: str) -> None:
     nowhere = (Where(parse_predicate("y is missing and y is not missing")),)
-    for table, view in (({name: [] for name in AT_THE_LIMITS}, ()), (AT_THE_LIMITS, nowhere), (dict.fromkeys(AT_THE_LIMITS, [None] * 9), ())):
+    for table, view in (
+        ({name: [] for name in AT_THE_LIMITS}, ()),
+        (AT_THE_LIMITS, nowhere),
+        (dict.fromkeys(AT_THE_LIMITS, [None] * 9), ()),
+    ):
         with over(engine, Small(LIMITS, table)) as made:
             for rules in (LEAF, Split(AttributeKey("half"), (LEAF,) * 3)):
                 asked_of = AskedSums(view, rules, (("x", 2**30), ("y", 2**15)), ((0, 0), (1, 0)))

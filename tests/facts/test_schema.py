@@ -75,7 +75,9 @@ def test_a_schema_comes_back_from_its_file(tmp_path: Path) -> None:
 def test_what_is_left_out_of_the_toml_has_a_documented_default() -> None:
     schema = Schema.from_toml(PATIENTS)
     ward, age, history = schema.attributes
-    assert ward == Nominal("ward", ("north", "south", "other"), other=None, missing="drop")  # the class has no gaps of its own
+    assert ward == Nominal(
+        "ward", ("north", "south", "other"), other=None, missing="drop"
+    )  # the class has no gaps of its own
     assert age == Numeric("age", Decimal(0), Decimal(110), step=Decimal(1), missing="own", resolution=Decimal(1))
     assert history == ItemList("history", ("flu", "asthma"), 6, separator="|")
     assert (schema.unit.name, schema.drafted, schema.class_attribute, schema.drop) == ("row", False, "ward", ("patient_id",))
@@ -244,7 +246,10 @@ def test_siblings_of_one_name_are_refused_because_toml_cannot_tell_them_apart() 
         (with_lines("low = 0", "resolution = 2", instead_of="low = 0"), "two edges have no value between them"),
         (with_lines("low = 0", "scale = 'linear'", instead_of="low = 0"), "'scale' must be \"log\""),
         (with_lines("low = 0", "scale = 3", instead_of="low = 0"), "'scale' must be text"),
-        (with_lines("low = 0", "scale = 'log'", "step = 1", instead_of="low = 0"), "needs one of 'step', 'edges' or 'scale'"),
+        (
+            with_lines("low = 0", "scale = 'log'", "step = 1", instead_of="low = 0"),
+            "needs one of 'step', 'edges' or 'scale'",
+        ),
         (with_lines("low = 0", "edges = [1]", "step = 1", instead_of="low = 0"), "needs one of 'step', 'edges' or 'scale'"),
         (with_lines("low = 0", "edges = [1]", "scale = 'log'", instead_of="low = 0"), "needs one of"),
         (with_lines("low = 0", "edges = 18", instead_of="low = 0"), "'edges' must be a list"),
@@ -256,9 +261,9 @@ def test_siblings_of_one_name_are_refused_because_toml_cannot_tell_them_apart() 
         (with_lines("low = 0", f"edges = {list(range(1, 4097))}", instead_of="low = 0"), "at most 4095"),
         (with_lines("low = 0", "missing = 111", instead_of="low = 0"), "must lie within its bounds"),
         (with_lines("low = 0", "missing = -1", instead_of="low = 0"), "must lie within its bounds"),
-        (with_lines("low = 0", "missing = 'none'", instead_of="low = 0"), "\"own\", \"drop\" or a number"),
+        (with_lines("low = 0", "missing = 'none'", instead_of="low = 0"), '"own", "drop" or a number'),
         (PATIENTS.replace('"other"]', '"other"]\nmissing = "own"'), "cannot have gaps as a class of their own"),
-        (PATIENTS.replace('"other"]', '"other"]\nmissing = "west"'), "\"own\", \"drop\" or one of its categories"),
+        (PATIENTS.replace('"other"]', '"other"]\nmissing = "west"'), '"own", "drop" or one of its categories'),
         (PATIENTS.replace('"other"]', '"other"]\nmissing = 3'), "'missing' must be text"),
         (PATIENTS.replace('"other"]', '"(missing)"]'), "is the label of gaps"),
         (with_lines("low = 0", "step = -1", instead_of="low = 0"), "positive step"),

@@ -33,7 +33,7 @@ SCHEMA = dm.Schema.from_toml(
 
 
 def nested(levels: int) -> dm.Predicate:
-    """Not all of (a letter, not all of (another letter, ...)): `not` goes down to the letters and makes every other an `or`."""
+    """Not all of (a letter, not all of (another letter, ...)): `not` goes down, and makes every other `and` an `or`."""
     predicate: dm.Predicate = dm.col("number") >= 2
     for turn in range(levels - 1):
         predicate = ~(predicate & (dm.col("letter") == "ab"[turn % 2]))

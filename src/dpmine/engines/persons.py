@@ -8,7 +8,6 @@ adding or removing a person changes at most k rows of what is left.
 
 import numpy as np
 from numpy.typing import NDArray
-from numpy.typing import NDArray
 
 from dpmine.engines.encoding import EncodedTable, Persons, list_ranks, turns
 from dpmine.engines.hashing import person_row_hashes

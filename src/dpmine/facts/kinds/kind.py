@@ -159,7 +159,7 @@ class Ordered(Single):
 
     @property
     def last_cut(self) -> int:
-        """The last code that a split may begin its right side with: gaps are split off where they have a label of their own."""
+        """The last code that a split may begin its right side with: gaps are split off where they have an own label."""
         return self.size - 1 if self.gap != DROP else self.cells - 1
 
     def first_code_at_least(self, number: Decimal) -> int:

@@ -8,7 +8,7 @@ from sqlglot import exp
 from dpmine.base.errors import DataError
 from dpmine.engines.sql.columns import PERSON, code_names, list_names, value_names
 from dpmine.engines.sql.duckdb.dialect import DUCKDB, transformed
-from dpmine.engines.sql.expressions import band_of_runs, call, is_not_null
+from dpmine.engines.sql.expressions import any_of, band_of_runs, call, is_not_null
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.kind import Attribute, Ordered
 from dpmine.facts.kinds.nominal import Nominal
@@ -124,10 +124,12 @@ def _category(attribute: Nominal, column: _Column) -> exp.Expression:
     else:
         code = column.place_in(attribute.categories, column.text())
     if attribute.unlisted_code != attribute.empty_code:
-        empty: exp.Expression = exp.Is(this=column.sql, expression=exp.null())
+        empty: list[exp.Expression] = [exp.Is(this=column.sql, expression=exp.null())]
         if column.kind in ("FLOAT", "DOUBLE"):
-            empty = exp.or_(empty, call("isnan", column.sql))
-        rest: exp.Expression = exp.Case().when(empty, _number(attribute.empty_code)).else_(_number(attribute.unlisted_code))
+            empty.append(call("isnan", column.sql))
+        rest: exp.Expression = (
+            exp.Case().when(any_of(empty), _number(attribute.empty_code)).else_(_number(attribute.unlisted_code))
+        )
     else:
         rest = _number(attribute.empty_code)
     return _cast(exp.Coalesce(this=code, expressions=[rest]), CODE)
