@@ -41,9 +41,11 @@ ROWS = list(
         [None, *(place / 2 for place in range(13))], [None, -1.0, -0.5, 0.0, 0.5, 1.0], [None, "a", "b"], [0.0, 1.0, 3.0]
     )
 )
-TABLE = encode(open_source({name: [row[place] for row in ROWS] for place, name in enumerate(("x", "y", "n", "full"))}), SCHEMA)
+TABLE = encode(
+    open_source({name: [row[place] for row in ROWS] for place, name in enumerate(("x", "y", "n", "full"))}), SCHEMA
+)
 DATABASE = duckdb.connect()
-DATABASE.execute("CREATE TABLE rows (place INT, x DECIMAL(9, 3), y DECIMAL(9, 3), n VARCHAR, \"full\" DECIMAL(9, 3))")
+DATABASE.execute('CREATE TABLE rows (place INT, x DECIMAL(9, 3), y DECIMAL(9, 3), n VARCHAR, "full" DECIMAL(9, 3))')
 DATABASE.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", [(place, *row) for place, row in enumerate(ROWS)])
 
 numbers = st.sampled_from(["-5", "-1", "-0.5", "0", "0.25", "0.5", "1", "1.9", "2", "2.0", "3.5", "4", "6", "6.5", "100"])
@@ -94,7 +96,9 @@ def _written(name: str, text: str) -> str:
 
 def kept_by_sql(predicate: Predicate) -> list[int]:
     """The rows for which it is true: not those for which it is NULL."""
-    return [row[0] for row in DATABASE.execute(f"SELECT place FROM rows WHERE {sql_of(predicate)} ORDER BY place").fetchall()]
+    return [
+        row[0] for row in DATABASE.execute(f"SELECT place FROM rows WHERE {sql_of(predicate)} ORDER BY place").fetchall()
+    ]
 
 
 def kept(test: Any) -> list[int]:
@@ -179,7 +183,9 @@ def test_the_text_of_a_question_for_gaps_comes_back(text: str) -> None:
     assert parse_predicate(str(predicate)) == predicate
 
 
-@pytest.mark.parametrize("text", ["x is", "x is not", "x is gone", "is missing", "x missing", "x is is missing", "x is not x"])
+@pytest.mark.parametrize(
+    "text", ["x is", "x is not", "x is gone", "is missing", "x missing", "x is is missing", "x is not x"]
+)
 def test_half_a_question_for_gaps_is_refused(text: str) -> None:
     with pytest.raises(ExpressionError, match="The predicate"):
         parse_predicate(text)
