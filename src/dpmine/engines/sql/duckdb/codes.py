@@ -8,7 +8,7 @@ from sqlglot import exp
 from dpmine.base.errors import DataError
 from dpmine.engines.sql.columns import PERSON, code_names, list_names, value_names
 from dpmine.engines.sql.duckdb.dialect import DUCKDB, transformed
-from dpmine.engines.sql.expressions import any_of, band_of_runs, call, is_not_null
+from dpmine.engines.sql.expressions import band_of_runs, call, is_not_null
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.kind import Attribute, Ordered
 from dpmine.facts.kinds.nominal import Nominal
