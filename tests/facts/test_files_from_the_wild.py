@@ -455,3 +455,12 @@ def test_lines_that_are_whole_have_nothing_told(tmp_path: Path) -> None:
     assert "lines were" not in str(report)
     assert Decimal(report.lines.lines) == 1
     assert delimited_text.MOST_LINES == 1000
+
+
+@pytest.mark.parametrize("text", ["+-1,5", "-+1", "+-1.234,5"])
+def test_two_signs_make_no_number_where_marks_are_taken_out_too(text: str) -> None:
+    """DuckDB's own cast reads '+-1' as -1, and Python's float does not."""
+    rules = ReadingRules(sep=";", thousands=".", decimal=",")
+    with duckdb.connect() as connection:
+        asked = connection.execute(f"SELECT {number_of_text(rules)} FROM (SELECT ? AS c)", [text]).fetchall()
+    assert asked == [(None,)]

@@ -37,7 +37,6 @@ WHOLE_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALL
 
 # SQL over a column c, the same wherever files are read.
 TEXT_OF_BOOLEAN = "CASE WHEN c THEN 'True' WHEN NOT c THEN 'False' END"
-NUMBER_OF_TEXT = "TRY_CAST(CASE WHEN contains(c, '+-') THEN NULL ELSE c END AS DOUBLE)"
 
 # Parquet files state the smallest and largest value of each column chunk and leave NaN out. An optimizer that trusts these
 # numbers takes isnan() for false in a chunk of zeros with one NaN: how that row is read would depend on the others. So
@@ -86,11 +85,7 @@ def number_of_text(rules: ReadingRules) -> str:
         plain = f"CASE WHEN {grouped} THEN replace(c, {mark}, '') WHEN contains(trim(c, ' '), {mark}) THEN NULL ELSE c END"
     if rules.decimal != ".":
         plain = f"CASE WHEN contains({plain}, '.') THEN NULL ELSE replace({plain}, {decimal}, '.') END"
-    return (
-        NUMBER_OF_TEXT
-        if plain == "c"
-        else NUMBER_OF_TEXT.replace("(c,", f"({plain},").replace("ELSE c END", f"ELSE {plain} END")
-    )
+    return f"TRY_CAST(CASE WHEN contains({plain}, '+-') THEN NULL ELSE {plain} END AS DOUBLE)"
 
 
 def _written(text: str) -> str:
