@@ -50,7 +50,7 @@ class TableReport:
 
 def check_table(table: Any, facts: Facts) -> TableReport:
     """Compare a table with the facts of a schema."""
-    described = [attribute.name for attribute in facts.attributes]
+    described = [name for attribute in facts.attributes for name in attribute.reads]
     with reading(table) as source:
         require_columns(source, described)
         columns = tuple(ColumnReport(item.name, kind_of(item).check(source, item)) for item in facts.attributes)
