@@ -1,5 +1,6 @@
 """A value at or near a quantile."""
 
+import datetime as dt
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +10,7 @@ from dpmine.base.wire_values import value
 from dpmine.codes.answers import Quote
 from dpmine.codes.quantile import MOST_POINTS, ResolvedQuantile
 from dpmine.codes.queries import MOST_COUNTS
+from dpmine.facts.kinds.dates import Dated
 from dpmine.facts.schema import Schema
 from dpmine.language.queries import Question
 from dpmine.language.resolver import Resolver
@@ -40,7 +42,7 @@ class Quantile(Question):
             raise RequestError("A quantile's order must be a fraction in lowest terms.")
 
     def resolve(self, resolver: Resolver, cells: int) -> ResolvedQuantile:
-        amount = resolver.amount(self.attribute, NO_QUANTILES, most=_most_steps(cells))
+        amount = resolver.amount(self.attribute, NO_QUANTILES, most=_most_steps(cells), dates=True)
         return ResolvedQuantile(amount, self.numerator, self.denominator)
 
 
@@ -51,13 +53,13 @@ def _most_steps(cells: int) -> int:
 
 @dataclass(frozen=True)
 class ChosenQuantile:
-    """A value chosen privately at or near a quantile.
+    """A value chosen privately at or near a quantile: a number, or of a date column a date, datetime or time.
 
-    rounded  how far the values stood apart that were chosen from, where they are fewer than the attribute has; else None
+    rounded  how far the values stood apart that were chosen from (seconds, of dates), where they are fewer than there are; else None
     rows     about how many rows have a value, where that was told
     """
 
-    value: float
+    value: float | dt.date | dt.time
     order: Fraction
     law: ChoiceLoss
     receipt: Receipt
@@ -70,13 +72,20 @@ class ChosenQuantile:
         return loss_bound(self.law, 0.95)
 
     def __float__(self) -> float:
+        if not isinstance(self.value, float):
+            raise TypeError(f"{self.shown} is no number: it stands in .value.")
         return self.value
 
+    @property
+    def shown(self) -> str:
+        """The value as text."""
+        return f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
+
     def __str__(self) -> str:
-        rounded = "" if self.rounded is None else f", rounded to {self.rounded:g}"
+        rounded = "" if self.rounded is None else f", rounded to {self.rounded:g}{'' if isinstance(self.value, float) else ' s'}"
         rows = "" if self.rows is None else f", of about {self.rows} rows"
         return (
-            f"quantile {float(self.order):g} about {self.value:g}{rounded} (within {self.rows_away:.3g} rows of it in 95 % "
+            f"quantile {float(self.order):g} about {self.shown}{rounded} (within {self.rows_away:.3g} rows of it in 95 % "
             f"of the cases){rows}, epsilon {self.receipt.epsilon}"
         )
 
@@ -92,14 +101,15 @@ class QuantileReading(Reading[Quantile]):
         return f"In 95 % of the cases the answer is at most {loss_bound(law, 0.95):.3g} rows away from being that quantile."
 
     def read(self, question: Quantile, reply: CellReply, schema: Schema) -> ChosenQuantile:
-        attribute = schema.numeric(question.attribute, NO_QUANTILES)
+        attribute = schema.measured(question.attribute, NO_QUANTILES)
         law = reply.laws[0]
         assert isinstance(law, ChoiceLoss)
         steps, numbers = law.candidates - 1, attribute.numbers
         apart = numbers.step * numbers.steps / steps
         place, *counted = reply.numbers
+        chosen = numbers.low + place * apart
         return ChosenQuantile(
-            float(numbers.low + place * apart),
+            attribute.told(chosen) if isinstance(attribute, Dated) else float(chosen),
             Fraction(question.numerator, question.denominator),
             law,
             reply.receipt,

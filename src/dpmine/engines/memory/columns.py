@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes.rows import RowTest
+from dpmine.codes.rows import Cyclic, RowTest
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory.row_tests import rows_for_which
 from dpmine.engines.memory.rows import Codes
@@ -59,6 +59,19 @@ class RoundedColumn:
             return numbers
         rounded = (2 * self.steps * numbers.astype(np.int64) + self.last) // (2 * self.last)
         return np.where(numbers > self.last, self.steps + 1, rounded)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CyclicColumn:
+    """The stretch that each row's value lies in, counted round and round; a gap is one beyond the last."""
+
+    numbers: Codes
+    last: int
+    key: Cyclic
+
+    def values(self, rows: slice) -> NDArray[Any]:
+        numbers = self.numbers[rows].astype(np.int64)
+        return np.where(numbers > self.last, self.key.period, (numbers + self.key.offset) // self.key.unit % self.key.period)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.errors import SchemaError
-from dpmine.facts.calendar import DAY, date_of, days_of
+from dpmine.facts.calendar import DAY, date_of
 from dpmine.facts.encoding import Codes, smallest_type
 from dpmine.facts.kinds.columns import ColumnInHand, SingleColumns
 from dpmine.facts.kinds.dates import AFTER_LAST, FIRST, Date, Dated, DateTime, Time
@@ -156,9 +156,8 @@ def _in_years(column: ColumnInHand, rule: MomentRule) -> bool:
 
 
 def _seconds(column: ColumnInHand, rule: MomentRule) -> list[int]:
-    """Of what is stored as moments the canonical texts are read, whatever the format."""
     moments = (rule.moment(text) for text in column.distinct)
-    return [moment[0] for moment in moments if moment is not None] or [days_of(1970, 1, 1)]
+    return [moment[0] for moment in moments if moment is not None]
 
 
 def _moment_at(table: dict[str, Any], key: str, where: str) -> str:

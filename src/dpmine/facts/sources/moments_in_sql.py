@@ -6,7 +6,7 @@ A format that a schema states never becomes SQL text: its regular expression is 
 from dataclasses import dataclass
 from typing import Final
 
-from dpmine.facts.moments import BILLION, FURTHEST, MONTHS, TURN_OF_CENTURY, MomentRule, Pattern
+from dpmine.facts.moments import FURTHEST, MONTHS, TURN_OF_CENTURY, MomentRule, Pattern
 from dpmine.facts.sources.texts_in_sql import (
     CLOCKS,
     FLOATS,
@@ -122,10 +122,3 @@ def _days_of(year: str, month: str, day: str) -> str:
         f"({since} // 400 * 146097 + {of_era} * 365 + {of_era} // 4 - {of_era} // 100 + {of_year}"
         f" - {719_468 + ERAS * 146_097})"
     )
-
-
-def days_between(first: MomentInSql, second: MomentInSql) -> str:
-    """As `numeric_columns.days_between`, step by step in doubles."""
-    seconds = f"CAST({second.seconds} - {first.seconds} AS DOUBLE)"
-    parts = f"CAST({second.nanoseconds} - {first.nanoseconds} AS DOUBLE)"
-    return f"(({seconds} + {parts} / CAST({BILLION} AS DOUBLE)) / CAST(86400 AS DOUBLE))"
