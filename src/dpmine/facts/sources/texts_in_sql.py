@@ -11,6 +11,8 @@ ZONED: Final = "TIMESTAMP WITH TIME ZONE"
 TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", ZONED)
 CLOCKS: Final = ("TIME", "TIME_NS")
 
+EARLIEST: Final = -9_223_372_036_854
+"""Seconds since 1970 of the earliest moment that microseconds count in 64 bits."""
 NUMBER_OF_TEXT: Final = "TRY_CAST(CASE WHEN contains(c, '+-') THEN NULL ELSE c END AS DOUBLE)"
 _TEXT_OF_BOOLEAN = "CASE WHEN c THEN 'True' WHEN NOT c THEN 'False' END"
 
@@ -143,4 +145,4 @@ def _text_of_timestamp(kind: str) -> str:
     clock = f"concat(' ', {_clock_text(seconds)}, {_fraction(kind)}, {zone})"
     midnight = f"{seconds} % 86400 = 0 AND {nanoseconds_of(kind)} = 0"
     rest = clock if zoned else f"CASE WHEN {midnight} THEN '' ELSE {clock} END"
-    return f"CASE WHEN {seconds} IS NOT NULL THEN concat({date}, {rest}) END"
+    return f"CASE WHEN {seconds} > {EARLIEST} THEN concat({date}, {rest}) END"

@@ -99,7 +99,7 @@ class _Column:
         if fixed is None:
             raise self.unread()
         tree = exp.condition(fixed, dialect=DUCKDB.name)
-        return tree.transform(lambda node: self.sql if isinstance(node, exp.Column) else node)
+        return tree.transform(lambda node: self.sql if isinstance(node, exp.Column) and node.name == "c" else node)
 
     def texts(self, separator: str) -> exp.Expression:
         """The list of texts in each row."""
