@@ -55,8 +55,9 @@ def frames(name: str) -> dict[str, Source]:
     if pa.types.is_date(kind):  # pandas has dates as Python's alone, which end with the year 9999
         found["dict of numpy's"] = FrameSource({name: COLUMNS[name].to_numpy(zero_copy_only=False)})
         return found
-    found["pandas of arrow"] = FrameSource(table.to_pandas(types_mapper=pd.ArrowDtype))
-    if not pa.types.is_integer(kind):
+    if name != "clock ns":  # nor times of day with nanoseconds
+        found["pandas of arrow"] = FrameSource(table.to_pandas(types_mapper=pd.ArrowDtype))
+    if name != "clock ns" and not pa.types.is_integer(kind):
         found["pandas"] = FrameSource(table.to_pandas())
     if pa.types.is_timestamp(kind) and kind.tz is None:
         found["dict of numpy's"] = FrameSource({name: COLUMNS[name].to_numpy(zero_copy_only=False)})
