@@ -329,7 +329,7 @@ def bare_bins(table: EncodedTable, sides: tuple[int, ...]) -> NDArray[np.int64]:
     columns = list(table.codes.values())
     cells = []
     for attribute, side in zip(table.schema.attributes, sides, strict=True):
-        size = table.schema.single(attribute.name).size
+        size = table.schema.single(attribute.name).cells
         cells.append(np.searchsorted(grid_starts(size, side), np.arange(size), side="right") - 1)
     for start in range(0, table.rows, CHUNK):
         rows = slice(start, start + CHUNK)

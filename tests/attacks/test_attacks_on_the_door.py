@@ -367,7 +367,7 @@ def in_time(private: PrivateTable, text: bytes, seconds: float = 3) -> None:
 
 def test_a_split_that_splits_nothing_counts_as_one(private: PrivateTable) -> None:
     """Thousands of leaves below dozens of keys of one label: a log entry of 30 MB for twenty thousand letters."""
-    rows: list[Any] = [["leaf"], ["groups", "ill", [], "all"]]
+    rows: list[Any] = [["leaf"], ["groups", "ill", [], "all", "apart"]]
     for _ in range(70):
         rows.append(["split", 1, [len(rows) - 1 if len(rows) > 2 else 0]])
     rows += [["part", "z", [1] * 4096], ["split", len(rows), [len(rows) - 1] * 4096], ["histogram", []], ["view", []]]
@@ -402,7 +402,7 @@ def test_a_predicate_that_names_its_parts_again_and_again_is_resolved_once(
 
 
 def test_rows_that_nothing_names_cost_no_more_than_those_that_are_asked(private: PrivateTable) -> None:
-    rows: list[Any] = [["score-leaf", [1, 2]], ["bins", "age", ["3"]]]
+    rows: list[Any] = [["score-leaf", [1, 2]], ["bins", "age", ["3"], "apart"]]
     for _ in range(14):
         rows.append(["score-split", 1, [len(rows) - 1 if len(rows) > 2 else 0] * 2])
     tree = len(rows) - 1

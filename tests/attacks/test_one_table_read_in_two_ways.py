@@ -66,7 +66,7 @@ def looks_and_price(folder: Path, pair: tuple[Opened, Opened]) -> tuple[int, flo
 
     A count of nobody is above half of the rows with probability exp(-500).
     """
-    place = encode(open_source(pair[0](folder)), SCHEMA).columns["x"][0]
+    place = encode(open_source(pair[0](folder)), SCHEMA).codes["x"][0]
     here = {CATEGORIES[place]}
     looks = 0
     for opened, asked in zip(pair, (here, set(CATEGORIES) - here), strict=True):
@@ -123,7 +123,7 @@ def test_a_dict_s_columns_and_categories_state_the_type_that_decides_how_they_re
         ({"x": long.astype("category")}, {"x": long.astype("float64").astype("category")}),
     ):
         one, other = (encode(open_source(table), schema) for table in (whole, merged))
-        assert one.columns["x"].tolist() != other.columns["x"].tolist()
+        assert one.codes["x"].tolist() != other.codes["x"].tolist()
         assert one.encoding != other.encoding
 
 

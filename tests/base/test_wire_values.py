@@ -19,7 +19,7 @@ from dpmine.base.json_values import DEEPEST, from_json, from_text, to_json, to_t
 from dpmine.base.wire import from_wire, to_wire, value_hash
 from dpmine.base.wire_values import _classes
 from dpmine.codes.answers import Answer, Reply
-from dpmine.language.predicates import And, Compare, Contains, IsIn, Not, Or, Predicate
+from dpmine.language.predicates import And, Compare, Contains, IsIn, IsMissing, Not, Or, Predicate
 from dpmine.language.queries import Query, resolve
 from dpmine.language.views import LEAF, Split, View
 from dpmine.questions.histogram import Histogram
@@ -108,7 +108,7 @@ def test_the_json_of_a_query_is_what_the_documentation_of_values_promises() -> N
         "view": {"is": "view", "steps": []},
         "rules": {
             "is": "split",
-            "key": {"is": "bins", "attribute": "age", "cuts": ["18", "65"]},
+            "key": {"is": "bins", "attribute": "age", "cuts": ["18", "65"], "missing": "apart"},
             "children": [leaf, leaf, leaf],
         },
         "question": {"is": "histogram", "keys": []},
@@ -199,7 +199,9 @@ def test_a_field_of_the_wrong_type_is_refused(cls: type, form: object) -> None:
         {"is": "histogram", "keys": [{"is": "part", "salt": "", "weights": [1, 10**30]}]},
         {"is": "histogram", "keys": [{"is": "part", "salt": "x" * 201, "weights": [1, 1]}]},
         {"is": "histogram", "keys": [{"is": "part", "salt": "\ud800", "weights": [1, 1]}]},
-        {"is": "histogram", "keys": [{"is": "bins", "attribute": "age", "cuts": []}]},
+        {"is": "histogram", "keys": [{"is": "bins", "attribute": "age", "cuts": [], "missing": "apart"}]},
+        {"is": "histogram", "keys": [{"is": "bins", "attribute": "age", "cuts": ["3"], "missing": "nowhere"}]},
+        {"is": "histogram", "keys": [{"is": "groups", "attribute": "a", "groups": [], "rest": "r", "missing": ""}]},
     ],
 )
 def test_a_question_that_cannot_be_asked_is_refused_when_it_is_read(form: dict[str, object]) -> None:
@@ -337,4 +339,4 @@ def _where(text: str) -> object:
 
 def test_nothing_but_these_classes_is_a_predicate() -> None:
     predicates = {cls for cls in _classes.values() if issubclass(cls, Predicate)}
-    assert predicates == {And, Or, Not, Compare, IsIn, Contains}
+    assert predicates == {And, Or, Not, Compare, IsIn, IsMissing, Contains}

@@ -22,7 +22,7 @@ from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
 from dpmine.language.candidates import candidate
-from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key
+from dpmine.language.keys import LAST, AttributeKey, Bins, Group, Groups, Key
 from dpmine.language.splits import Subsets, Thresholds
 from dpmine.models.trees import Node, encode_rows
 
@@ -77,7 +77,7 @@ def multiway(rows: list[Row], attribute: Nominal) -> Candidate:
 def threshold(rows: list[Row], attribute: Numeric, cut: int) -> Candidate:
     left = [row for row in rows if row[attribute.name] < cut]
     right = [row for row in rows if row[attribute.name] >= cut]
-    return Bins(attribute.name, (attribute.label(cut),)), [left, right]
+    return Bins(attribute.name, (attribute.label(cut),), LAST), [left, right]
 
 
 def subset(rows: list[Row], attribute: Nominal, members: tuple[str, ...]) -> Candidate:
@@ -85,7 +85,7 @@ def subset(rows: list[Row], attribute: Nominal, members: tuple[str, ...]) -> Can
     left = [row for row in rows if row[attribute.name] in codes]
     right = [row for row in rows if row[attribute.name] not in codes]
     name = " or ".join(members)
-    return Groups(attribute.name, (Group(name, members),), f"not {name}"), [left, right]
+    return Groups(attribute.name, (Group(name, members),), f"not {name}", LAST), [left, right]
 
 
 def grown(rows: list[Row], classes: int, choose: Callable[[list[Row], int], Candidate | None], depth: int = 0) -> Any:
@@ -408,7 +408,7 @@ def test_a_node_of_a_taxonomy_is_a_candidate(colours: tuple[str, ...]) -> None:
     table = {"colour": list(colours) * 5, "class": ["y" if colour in ("red", "yellow") else "n" for colour in colours] * 5}
     tree = GreedyTree().fit(table, schema=Schema("colours", attributes, 100, "class"))
     root = tree.trees_.trees[0]
-    assert root.split == Groups("colour", (Group("red or yellow", ("red", "yellow")),), "not red or yellow")
+    assert root.split == Groups("colour", (Group("red or yellow", ("red", "yellow")),), "not red or yellow", LAST)
     assert [child.rows for child in root.children] == [(0, 10), (10, 0)]
     assert tree.predict(table).tolist() == table["class"]
 
@@ -436,7 +436,7 @@ def test_thresholds_are_the_keys_of_private_choices() -> None:
     codes = random_codes(schema, 300, 1)
     codes["class"] = (codes["size"] >= 7).astype(np.uint8)
     expected = candidate(Thresholds("size"), schema, 6)
-    assert fitted(GreedyTree(), codes, schema).split == expected == Bins("size", ("3.5",))
+    assert fitted(GreedyTree(), codes, schema).split == expected == Bins("size", ("3.5",), LAST)
     assert fitted(C45(), codes, schema).split == expected
 
 
@@ -445,8 +445,8 @@ def test_c45_cuts_in_the_middle_of_a_gap_and_the_greedy_tree_at_its_lower_end() 
     codes = {name: np.zeros(20, dtype=np.uint8) for name in random_codes(schema, 1, 0)}
     codes["size"][10:] = 8
     codes["class"][10:] = 1
-    assert fitted(C45(), codes, schema).split == Bins("size", ("2",))  # code 4 of 1 .. 8
-    assert fitted(GreedyTree(), codes, schema).split == Bins("size", ("0.5",))
+    assert fitted(C45(), codes, schema).split == Bins("size", ("2",), LAST)  # code 4 of 1 .. 8
+    assert fitted(GreedyTree(), codes, schema).split == Bins("size", ("0.5",), LAST)
 
 
 def test_generated_patients_with_ages_and_lists_are_learned() -> None:

@@ -32,6 +32,7 @@ BENCHMARKS = [
     "outofcore",
     "release",
     "starting",
+    "sums",
     "tree_speed",
 ]
 SHARED = ["adult", "harness"]

@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from typer.main import get_command
 import dpmine as dm
 from dpmine.base.json_values import from_json
 from dpmine.cli.main import app
+from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.models.trees import Trees
 
@@ -73,6 +75,29 @@ def test_a_draft_is_printed_with_a_warning(hospital: Hospital) -> None:
     assert schema == Schema.draft(hospital.data)
     assert schema.drafted
     assert "This draft was made by looking at the data." in result.stderr
+
+
+def test_a_draft_says_why_in_a_table_beside_the_file(hospital: Hospital) -> None:
+    result = run("schema", "draft", hospital.data)
+    assert "ages run from 0 to 120 years" in result.stderr
+    assert "every row has a value of its own: an identifier" in result.stderr
+    assert "# Why: whole numbers; ages run from 0 to 120 years.\n[attributes.age]\n" in result.stdout
+    form = done_json("schema", "draft", hospital.data)
+    notes = {note["column"]: note for note in form["columns"]}  # type: ignore[union-attr, index, call-overload]
+    assert notes["age"]["domain"] == "0 to 120, in steps of 1"
+    assert notes["patient_id"]["kind"] == "dropped"
+
+
+def test_what_an_owner_knows_is_said_by_options(hospital: Hospital) -> None:
+    options = ("--class", "ward", "--unit", "age", "--drop", "cough", "--drop", "history")
+    schema = Schema.from_toml(done("schema", "draft", hospital.data, *options))
+    assert schema.class_attribute == "ward"
+    assert schema.unit.column == "age"
+    assert {"cough", "history"} < set(schema.drop)
+    assert schema == Schema.draft(hospital.data, class_attribute="ward", unit="age", drop=["cough", "history"])
+    refused = run("schema", "draft", hospital.data, "--class", "nobody")
+    assert refused.exit_code == 2
+    assert "The table has no column 'nobody'." in refused.stderr
 
 
 def test_a_draft_is_written_to_a_file_and_as_json(hospital: Hospital) -> None:
@@ -135,6 +160,7 @@ def test_taxonomies_are_shown_as_indented_text(tmp_path: Path) -> None:
     assert done_json("schema", "show", file) == {
         "name": "colours",
         "drafted": False,
+        "columns": {},
         "taxonomies": {"paint": {"Any": {"red": ["red [1]", "red:cat:"], "blue\n": [], "other": []}}, "ward": None},
     }
     file.write_text("drafted = true\n" + COLOURS)
@@ -296,6 +322,50 @@ def test_labels_and_splits_are_chosen(hospital: Hospital) -> None:
     assert "chosen privately, epsilon 0.2" in done(*split, "--epsilon", "0.2")
 
 
+def trips_in(folder: Path) -> tuple[list[object], pd.DataFrame]:
+    """A table of two numbers, some of them missing, with its books; and what asks of it."""
+    rows = pd.DataFrame({"distance": [120.5, 80.25, 400, None, 260] * 20, "delay": [3, 15, None, -4, 30] * 20})
+    file, schema = folder / "trips.csv", folder / "trips.toml"
+    rows.to_csv(file, index=False)
+    distance = Numeric("distance", Decimal(0), Decimal(500), Decimal(100), resolution=Decimal("0.25"))
+    delay = Numeric("delay", Decimal(-10), Decimal(60), Decimal(10), "drop", resolution=Decimal(1))
+    schema.write_text(Schema("trips", (distance, delay), 1000).to_toml(), encoding="utf-8")
+    done("budget", "init", file, "--schema", schema, "--cap", 10**6)
+    return [file, "--schema", schema], rows
+
+
+def test_deviations_and_covariances_are_of_the_rows_that_have_values(tmp_path: Path) -> None:
+    asked, rows = trips_in(tmp_path)
+    owner = ["--epsilon", "100000"]
+    std = done_json("query", "std", *asked, "--column", "distance", *owner)
+    assert std["value"] == pytest.approx(rows["distance"].std(ddof=0), rel=1e-3)
+    assert std["low"] <= std["value"] <= std["high"]
+    assert std["rows"] == 80
+    assert "rows without a value do not count" in std["note"]
+    variance = done_json("query", "variance", *asked, "--column", "distance", *owner)
+    assert variance["value"] == pytest.approx(std["value"] ** 2)
+    assert variance["ledger_head"] == std["ledger_head"]  # the same answer: it was free
+    together = ["query", "covariance", *asked, "--column", "distance", "--with", "delay", *owner]
+    found = done_json(*together)
+    both = rows.dropna()
+    assert found["value"] == pytest.approx(both["distance"].cov(both["delay"], ddof=0), rel=1e-3)
+    assert found["rows"] == 60
+    assert "covariance about" in done(*together)
+    assert "free: it is already answered" in done(*together, "--dry-run")
+    assert "product of both ranges, 35000" in done(*together, "--dry-run")
+    assert "nothing" in refused("query", "covariance", *asked, "--column", "delay", "--with", "nothing", *owner)
+
+
+def test_a_sum_and_a_quantile_say_how_many_rows_have_a_value(tmp_path: Path) -> None:
+    asked, _ = trips_in(tmp_path)
+    total = done_json("query", "sum", *asked, "--column", "delay", "--epsilon", "1000")
+    assert (total["rows"], total["value"]) == (80, 20 * (3 + 15 - 4 + 30))
+    median = done_json("query", "median", *asked, "--column", "delay", "--epsilon", "1000")
+    assert (median["rows"], median["rounded"]) == (80, None)
+    assert 3 <= median["value"] <= 15
+    assert "A twentieth of epsilon" in done("query", "median", *asked, "--column", "delay", "--epsilon", "1", "--dry-run")
+
+
 @pytest.mark.parametrize(
     "question",
     [
@@ -304,6 +374,8 @@ def test_labels_and_splits_are_chosen(hospital: Hospital) -> None:
         ["histogram", "--by", "ward", "--by", "age:18:65"],
         ["choose", "--among", "ward"],
         ["choose", "--among", "ward", "--among", "age", "--score", "infogain"],
+        ["std", "--column", "age"],
+        ["variance", "--column", "age"],
     ],
     ids=" ".join,
 )
@@ -403,6 +475,8 @@ def test_the_example_of_a_command_runs(path: tuple[str, ...], tmp_path: Path, mo
         dm.TreeClassifier(1, schema=hospital.schema).fit(RECORDS).save(tmp_path / "tree.json")
         pd.DataFrame(RECORDS).drop(columns="diagnosis").to_csv(tmp_path / "new.csv", index=False)
     monkeypatch.chdir(tmp_path)
+    if path == ("query", "covariance"):
+        trips_in(tmp_path)
     if path == ("release", "generalise"):
         done(*shlex.split(example_of(("release", "diffgen"))))
         pd.DataFrame(RECORDS).to_csv(tmp_path / "test.csv", index=False)

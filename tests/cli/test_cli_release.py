@@ -93,7 +93,7 @@ def test_the_sheet_says_what_was_done(hospital: Hospital) -> None:
     assert own["privacy"].pop("epsilon_charged") == "0"
     assert sheet["privacy"].pop("epsilon_charged") == hospital.spent()["alice"]
     assert own == {name: item for name, item in sheet.items() if name != "table"}
-    assert (sheet["format"], sheet["version"], sheet["dpmine"]) == ("dpmine-release", 1, dm.__version__)
+    assert (sheet["format"], sheet["version"], sheet["dpmine"]) == ("dpmine-release", 2, dm.__version__)
     assert sheet["schema_fingerprint"] == model.schema_.fingerprint
     assert sheet["parameters"]["score"] == "infogain"
     assert sheet["privacy"]["epsilon_disclosed"] == "0.5"

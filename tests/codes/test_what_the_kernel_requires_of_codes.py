@@ -57,12 +57,15 @@ from dpmine.codes.rows import (
     HashedPart,
     Holds,
     InCodes,
+    InValues,
     Keep,
     LargestSum,
     LeafScores,
     NearestCentre,
     Negation,
     Recode,
+    RecodeValues,
+    Rounded,
     RowRules,
     RowStep,
     RowTest,
@@ -78,6 +81,7 @@ from dpmine.codes.splits import (
     ResolvedSubsets,
     ResolvedThresholds,
 )
+from dpmine.codes.total import ResolvedTotal
 from dpmine.codes.vector_sums import ResolvedVectorSums
 from dpmine.engines.registry import ENGINES, open_table
 from dpmine.facts.kinds.items import ItemList
@@ -88,7 +92,8 @@ from dpmine.kernel.door import Kernel
 from dpmine.noise.finite_tables import LatticeNoise
 from dpmine.owner.ledgers import book_at
 
-WIDE = 4_000  # grid points from 0.001 on, a thousand apart: in units of a thousandth their squares and sums leave 64 bits
+WIDE = 4_000  # values from 0.001 on, a thousand apart: in units of a thousandth their sums leave 64 bits
+FINE = 2**20  # steps, whose squares leave 64 bits
 
 SCHEMA = Schema(
     "world",
@@ -96,16 +101,32 @@ SCHEMA = Schema(
         Nominal("c", ("a", "b"), "a", missing="a"),
         Nominal("one", ("x",), "x", missing="x"),
         Numeric("n", Decimal(0), Decimal(9), Decimal(1), Decimal(0)),
-        Numeric("w", Decimal("0.001"), Decimal("3999000.001"), Decimal(1000), Decimal(1)),
+        Numeric("w", Decimal("0.001"), Decimal("3999000.001"), Decimal(1000), Decimal(1), Decimal(1000)),
+        Numeric("f", Decimal(0), Decimal(FINE), Decimal(2**10), Decimal(0), Decimal(1)),
+        Numeric("bit", Decimal(0), Decimal(1), Decimal(1), Decimal(0)),
+        Numeric("gap", Decimal(0), Decimal(9), Decimal(3), resolution=Decimal(1)),
+        Nominal("blank", ("s", "t")),
         ItemList("l", ("p", "q"), 3),
     ),
     rows_at_most=1000,
     class_attribute="c",
 )
-ROWS = {"c": ["a", "b", "a"], "one": ["x", "x", "x"], "n": [0, 9, 4], "w": [0.001, 1000.001, 1.0], "l": ["p", "p|q", ""]}
+ROWS = {
+    "c": ["a", "b", "a"],
+    "one": ["x", "x", "x"],
+    "n": [0, 9, 4],
+    "w": [0.001, 1000.001, 1.0],
+    "f": [0, FINE, 5],
+    "bit": [0, 0, 0],
+    "gap": [4, None, 8],
+    "blank": ["s", None, "t"],
+    "l": ["p", "p|q", ""],
+}
 
-C, N, W = Recode("c", (), 2), Recode("n", (), 10), Recode("w", (), WIDE)
-NEAR = NearestCentre(("n",), (1,), ((0,), (9,)), 2)
+C, N = Recode("c", (), 2), Recode("n", (), 10)
+IN, IW, IF, IG = Rounded("n", 9, 10), Rounded("w", WIDE - 1, WIDE), Rounded("f", FINE, FINE + 1), Rounded("gap", 9, 11)
+HALF, BIT = Rounded("n", 4, 5), Rounded("bit", 1, 2)
+NEAR = NearestCentre((IN,), (1,), ((0,), (9,)), 2)
 LEAF = LeafScores((0, 1))
 COUNT = ResolvedHistogram(())
 GEOMETRIC = LatticeNoise("1", "geometric", 0)
@@ -142,7 +163,7 @@ def choosing(*families: ResolvedSplits) -> Wrong:
 
 SPLIT = ResolvedChooseSplit(C, ((ResolvedMultiway(N),),), "gini", 0, "exponential", "monotone")
 TREE = ResolvedPrivateTree((RULE,), 3)
-SUMS = ResolvedVectorSums((N,), False, False, "l-infinity", (0,))
+SUMS = ResolvedVectorSums((IN,), False, False, "l-infinity", (0,))
 OFFSETS = ResolvedOffsetSums(NEAR, ((0,), (9,)), (1, 1))
 TWO_CELLS = Branch(C, (None, None))
 
@@ -160,24 +181,28 @@ WRONG: dict[tuple[str, str], Wrong] = {
     ),
     ("ResolvedQuery.check", "a view has few steps"): Wrong(steps=(Keep(InCodes("n", ((0, 9),))),) * (MOST_STEPS + 1)),
     ("ResolvedQuery.check", "at most {MOST_COUNTS} counts fit one query"): Wrong(
-        ResolvedChooseLabel(labels(MOST_COUNTS + 1), "exponential", "monotone")
+        ResolvedChooseLabel(labels(MOST_COUNTS + 1), MOST_COUNTS + 1, "exponential", "monotone")
     ),
     ("one_cell", "this question is asked of a whole view"): Wrong(SUMS, rules=TWO_CELLS, units=(UNITS, UNITS)),
-    ("Domain.size", "no such attribute is here: {name:.60}"): by(Recode("l", (), 2)),
-    ("Checker.grid", "a number is asked of an attribute itself"): Wrong(
-        ResolvedMoments(Recode("n", ((0, 0), (5, 1)), 2), (1,), False)
-    ),
+    ("Domain.column", "no such attribute is here: {name:.60}"): by(Recode("l", (), 2)),
+    ("Domain.values", "values are of an ordered attribute"): Wrong(steps=(Keep(InValues("blank", ((0, 1),))),)),
     ("InCodes.check", "ranges of codes rise"): Wrong(steps=(Keep(InCodes("n", ((3, 5), (5, 7)))),)),
+    ("InValues.check", "ranges of values rise"): Wrong(steps=(Keep(InValues("gap", ((10, 12),))),)),
     ("Holds.check", "items are codes"): Wrong(steps=(Keep(Holds("l", (2,))),)),
-    ("Recode.check", "labels are small"): Wrong(steps=(Enter(labels(MOST_LABELS + 1), 0),)),
+    ("_check_runs", "labels are small"): Wrong(steps=(Enter(labels(MOST_LABELS + 1), 0),)),
     ("Recode.check", "an attribute has as many labels as codes"): by(Recode("n", (), 9)),
-    ("Recode.check", "runs of codes rise from 0 on"): by(Recode("n", ((0, 0), (0, 1)), 2)),
-    ("Recode.check", "a run's label is below the key's size"): by(Recode("n", ((0, 0), (5, 2)), 2)),
+    ("_check_runs", "runs rise from 0 on"): by(Recode("n", ((0, 0), (0, 1)), 2)),
+    ("_check_runs", "a run's label is below the key's size"): by(RecodeValues("n", ((0, 0), (5, 2)), 2)),
+    ("Rounded.check", "rounding is to values or coarser"): by(Rounded("n", 10, 11)),
+    ("Rounded.check", "rounding has a label for each step, and one for a gap"): by(Rounded("gap", 9, 10)),
     ("Tested.check", "a test has two labels"): by(rows.Tested(InCodes("n", ((0, 5),)), 3)),
     ("HashedPart.check", "every part has a weight"): by(HashedPart("salt", (1, 1), 3)),
     ("HashedPart.check", "weights are small"): by(HashedPart("salt", (MOST_PARTS, 1), 2)),
     ("HashedPart.check", "a salt is text"): by(HashedPart("\ud800", (1, 1), 2)),
     ("LeafScores.check", "scores are bounded"): by(LargestSum((LeafScores((LARGEST_SCORE + 1, 0)),), 2)),
+    ("ScoreBranch.check", "a tree splits by codes or values of one attribute"): by(
+        LargestSum((ScoreBranch(rows.Tested(InCodes("n", ((0, 5),))), (LEAF, LEAF)),), 2)
+    ),
     ("ScoreBranch.check", "a tree has a child for every label"): by(LargestSum((ScoreBranch(C, (LEAF,) * 3),), 2)),
     ("check_trees", "a model has some trees and classes"): by(
         LargestSum((LeafScores((0,) * (MOST_CLASSES + 1)),), MOST_CLASSES + 1)
@@ -186,10 +211,10 @@ WRONG: dict[tuple[str, str], Wrong] = {
         LargestSum((ScoreBranch(C, (LEAF, LeafScores((0, 1, 2)))),), 2)
     ),
     ("BandedSum.check", "bands have rising edges"): by(BandedSum((LeafScores((0,)),), (3, 3), 3)),
-    ("NearestCentre.check", "centres lie in different attributes"): by(NearestCentre(("n", "n"), (1, 1), ((0, 0),), 1)),
-    ("NearestCentre.check", "there are centres"): by(NearestCentre(("n",), (1,), ((0,),), 2)),
-    ("NearestCentre.check", "positions are bounded"): by(NearestCentre(("one",), (LARGEST_POSITION + 1,), ((0,),), 1)),
-    ("NearestCentre.check", "so are centres"): by(NearestCentre(("n",), (1,), ((-1,),), 1)),
+    ("NearestCentre.check", "centres lie in different attributes"): by(NearestCentre((IN, HALF), (1, 1), ((0, 0),), 1)),
+    ("NearestCentre.check", "there are centres"): by(NearestCentre((IN,), (1,), ((0,),), 2)),
+    ("NearestCentre.check", "positions are bounded"): by(NearestCentre((IN,), (LARGEST_POSITION // 9 + 1,), ((0,),), 1)),
+    ("NearestCentre.check", "so are centres"): by(NearestCentre((IN,), (1,), ((-1,),), 1)),
     ("BandedDistance.check", "bands have rising edges"): by(BandedDistance(NEAR, (3, 3), 3)),
     ("Enter.check", "a cell is one of its key's"): Wrong(steps=(Enter(C, 2),)),
     ("Branch.check", "rules have a child for every label"): Wrong(rules=Branch(C, (None,) * 3), units=(UNITS,) * 3),
@@ -198,29 +223,39 @@ WRONG: dict[tuple[str, str], Wrong] = {
     ("ResolvedSparseHistogram.check", "there are few enough combinations to number them"): Wrong(
         ResolvedSparseHistogram((labels(MOST_LABELS), labels(MOST_LABELS)), 9)
     ),
-    ("ResolvedMoments.check", "these powers are never asked"): Wrong(ResolvedMoments(N, (2,), False)),
-    ("ResolvedMoments.check", "exact sums fit 64 bits"): Wrong(ResolvedMoments(W, (1,), False)),
-    ("ResolvedVectorSums.check", "sums are of different attributes"): Wrong(replace(SUMS, keys=(N, N), inner=(0, 0))),
+    ("ResolvedMoments.check", "moments are of one attribute, of its square, or of two"): Wrong(
+        ResolvedMoments((IN, IG, BIT))
+    ),
+    ("ResolvedMoments.check", "a square is of equal amounts"): Wrong(ResolvedMoments((IN, HALF))),
+    ("ResolvedMoments.check", "exact sums fit 64 bits"): Wrong(ResolvedMoments((IF, IF))),
+    ("ResolvedTotal.check", "a sum is of values as they are"): Wrong(ResolvedTotal(HALF)),
+    ("ResolvedTotal.check", "exact sums fit 64 bits"): Wrong(ResolvedTotal(IW)),
+    ("ResolvedVectorSums.check", "sums are of different attributes"): Wrong(replace(SUMS, amounts=(IN, IN), inner=(0, 0))),
+    ("ResolvedVectorSums.check", "sums are of values as they are"): Wrong(replace(SUMS, amounts=(HALF,))),
     ("ResolvedVectorSums.check", "there is no such ball"): Wrong(replace(SUMS, ball="l2", inner=())),
     ("ResolvedVectorSums.check", "a staircase over boxes has a width for each number"): Wrong(
         replace(SUMS, with_count=True)
     ),
-    ("ResolvedVectorSums.check", "exact sums fit 64 bits"): Wrong(replace(SUMS, keys=(W,))),
+    ("ResolvedVectorSums.check", "exact sums fit 64 bits"): Wrong(replace(SUMS, amounts=(IW,))),
     ("ResolvedOffsetSums.check", "every cluster has an origin and a radius"): Wrong(replace(OFFSETS, radii=(1,))),
     ("ResolvedOffsetSums.check", "an origin has a position in every attribute"): Wrong(
         replace(OFFSETS, origins=((0,), (9, 9)))
     ),
     ("ResolvedOffsetSums.check", "origins are positions"): Wrong(replace(OFFSETS, origins=((0,), (-LARGEST_POSITION - 1,)))),
     ("ResolvedOffsetSums.check", "radii are at least 1"): Wrong(replace(OFFSETS, radii=(1, 0))),
-    ("ResolvedQuantile.check", "an order is a fraction from 0 to 1"): Wrong(ResolvedQuantile(N, 2, 1)),
-    ("check_choice", "there is no such way to choose"): Wrong(ResolvedChooseLabel(C, "exponential", "none")),
+    ("ResolvedQuantile.check", "a quantile is chosen among few points"): Wrong(ResolvedQuantile(IF, 1, 2)),
+    ("ResolvedQuantile.check", "an order is a fraction from 0 to 1"): Wrong(ResolvedQuantile(IN, 2, 1)),
+    ("ResolvedChooseLabel.check", "there are labels to choose from"): Wrong(
+        ResolvedChooseLabel(C, 3, "exponential", "monotone")
+    ),
+    ("check_choice", "there is no such way to choose"): Wrong(ResolvedChooseLabel(C, 2, "exponential", "none")),
     ("check_choice", "permute-and-flip takes few candidates"): Wrong(
-        ResolvedChooseLabel(labels(MOST_COPIES + 1), "permute-and-flip", "monotone")
+        ResolvedChooseLabel(labels(MOST_COPIES + 1), MOST_COPIES + 1, "permute-and-flip", "monotone")
     ),
     ("ResolvedChooseModel.check", "there are models to choose from"): Wrong(
         ResolvedChooseModel(C, (), "exponential", "monotone")
     ),
-    ("ResolvedChooseModel.check", "models predict the target's labels"): Wrong(
+    ("ResolvedChooseModel.check", "models predict the target's labels, but perhaps for the last, of gaps"): Wrong(
         ResolvedChooseModel(C, (C, labels(3)), "exponential", "monotone")
     ),
     ("ResolvedChooseSplit.check", "there is no such score"): Wrong(replace(SPLIT, score="best")),
@@ -238,9 +273,14 @@ WRONG: dict[tuple[str, str], Wrong] = {
     ("ResolvedSpecialise.check", "no two children share a code"): choosing(ResolvedSpecialise(N, (((0, 2),), ((1, 3),)))),
     ("ResolvedSpecialise.check", "a child's codes are the key's"): choosing(ResolvedSpecialise(N, (((0, 11),),))),
     ("ResolvedStay.check", "a bonus is a number of rows"): choosing(ResolvedMultiway(N), ResolvedStay(N, -1)),
-    ("ResolvedDesignedStatistic.check", "there is such a statistic"): Wrong(ResolvedDesignedStatistic("mode", N, GEOMETRIC)),
+    ("ResolvedDesignedStatistic.check", "there is such a statistic"): Wrong(
+        ResolvedDesignedStatistic("mode", IN, GEOMETRIC)
+    ),
+    ("ResolvedDesignedStatistic.check", "values are as they are"): Wrong(
+        ResolvedDesignedStatistic("median", HALF, GEOMETRIC)
+    ),
     ("ResolvedDesignedStatistic.check", "exact values fit 64 bits"): Wrong(
-        ResolvedDesignedStatistic("sum", W, LatticeNoise("1/1000", "geometric", 0))
+        ResolvedDesignedStatistic("sum", IW, LatticeNoise("1/1000", "geometric", 0))
     ),
     ("ResolvedCutRule.check", "rules know how many codes there are"): rule(size=9),
     ("ResolvedCutRule.check", "bins begin at rising codes, from 0 on"): rule(edges=(1, 5)),
@@ -263,9 +303,20 @@ MORE: dict[str, Wrong] = {
     "an attribute that is not there": by(Recode("nobody", (), 2)),
     "a list where one value is asked": Wrong(steps=(Keep(InCodes("l", ((0, 1),))),)),
     "one value where a list is asked": Wrong(steps=(Keep(Holds("c", (0,))),)),
-    "a number of what has none": Wrong(ResolvedQuantile(C, 1, 2)),
+    "a number of what has none": Wrong(ResolvedQuantile(Rounded("c", 1, 2), 1, 2)),
     "a range that ends beyond the codes": Wrong(steps=(Keep(InCodes("n", ((8, 11),))),)),
     "a range that begins before them": Wrong(steps=(Keep(InCodes("n", ((-1, 2),))),)),
+    "values of what has none": Wrong(steps=(Keep(InValues("c", ((0, 1),))),)),
+    "values that are recoded of what has none": by(RecodeValues("blank", ((0, 0),), 2)),
+    "values of a list": Wrong(steps=(Keep(InValues("l", ((0, 1),))),)),
+    "a range that begins before the values": Wrong(steps=(Keep(InValues("n", ((-1, 2),))),)),
+    "an empty range of values": Wrong(steps=(Keep(InValues("n", ((2, 2),))),)),
+    "a range beyond the values where no gap is": Wrong(steps=(Keep(InValues("n", ((9, 11),))),)),
+    "values without a run": by(RecodeValues("n", (), 10)),
+    "a run beyond the values": by(RecodeValues("gap", ((0, 0), (11, 1)), 2)),
+    "rounding to no step": by(Rounded("n", 0, 1)),
+    "a gap where none is": by(Rounded("n", 9, 11)),
+    "rounding of what is no number": by(Rounded("c", 1, 2)),
     "an empty range": Wrong(steps=(Keep(InCodes("n", ((2, 2),))),)),
     "an item below 0": Wrong(steps=(Keep(Holds("l", (-1,))),)),
     "runs that leave the first code out": by(Recode("n", ((1, 0),), 2)),
@@ -287,31 +338,41 @@ MORE: dict[str, Wrong] = {
     "a distance without an edge": by(BandedDistance(NEAR, (), 1)),
     "an edge beyond every distance": by(BandedDistance(NEAR, (LARGEST_DISTANCE + 1,), 2)),
     "an edge below 0": by(BandedDistance(NEAR, (-1,), 2)),
-    "a scale beyond 64 bits where all codes are 0": by(NearestCentre(("one", "n"), (10**20, 1), ((5, 0), (0, 9)), 2)),
-    "a scale beyond all doubles": Wrong(ResolvedOffsetSums(NearestCentre(("one",), (10**310,), ((0,),), 1), ((0,),), (1,))),
-    "a scale of 0": by(NearestCentre(("n",), (0,), ((0,),), 1)),
-    "positions beyond their bound": by(NearestCentre(("n",), (LARGEST_POSITION,), ((0,),), 1)),
-    "a centre beyond it": by(NearestCentre(("n",), (1,), ((LARGEST_POSITION + 1,),), 1)),
-    "a scale too few": by(NearestCentre(("n", "c"), (1,), ((0, 0),), 1)),
+    "a scale beyond 64 bits where all codes are 0": by(NearestCentre((BIT, IN), (10**20, 1), ((5, 0), (0, 9)), 2)),
+    "a scale beyond all doubles": Wrong(ResolvedOffsetSums(NearestCentre((BIT,), (10**310,), ((0,),), 1), ((0,),), (1,))),
+    "a scale of 0": by(NearestCentre((IN,), (0,), ((0,),), 1)),
+    "positions beyond their bound": by(NearestCentre((IN,), (LARGEST_POSITION,), ((0,),), 1)),
+    "a centre beyond it": by(NearestCentre((IN,), (1,), ((LARGEST_POSITION + 1,),), 1)),
+    "a scale too few": by(NearestCentre((IN, IG), (1,), ((0, 0),), 1)),
     "no attribute": by(NearestCentre((), (), ((),), 1)),
-    "too many attributes": by(
-        NearestCentre(tuple(map(str, range(MOST_DIMENSIONS + 1))), (1,) * 33, ((0,) * (MOST_DIMENSIONS + 1),), 1)
-    ),
-    "no centre": by(NearestCentre(("n",), (1,), (), 0)),
-    "too many centres": by(NearestCentre(("n",), (1,), ((0,),) * (MOST_CENTRES + 1), MOST_CENTRES + 1)),
+    "too many attributes": by(NearestCentre((IN,) * (MOST_DIMENSIONS + 1), (1,) * 33, ((0,) * (MOST_DIMENSIONS + 1),), 1)),
+    "no centre": by(NearestCentre((IN,), (1,), (), 0)),
+    "too many centres": by(NearestCentre((IN,), (1,), ((0,),) * (MOST_CENTRES + 1), MOST_CENTRES + 1)),
     "a cell below 0": Wrong(steps=(Enter(C, -1),)),
     "a child too few": Wrong(rules=Branch(C, (None,)), units=(UNITS,)),
     "a threshold beyond the rows": Wrong(ResolvedSparseHistogram((C,), MOST_ROWS + 1)),
-    "squares that leave 64 bits": Wrong(ResolvedMoments(Recode("w", (), WIDE), (0, 1, 2), True)),
-    "no sum": Wrong(replace(SUMS, keys=(), inner=())),
+    "no moment": Wrong(ResolvedMoments(())),
+    "products that leave 64 bits": Wrong(ResolvedMoments((IF, IW))),
+    "a square whose gap is counted once": Wrong(ResolvedMoments((IG, Rounded("gap", 9, 10)))),
+    "a third power": Wrong(ResolvedMoments((IN, IN, IN))),
+    "a total of what is no number": Wrong(ResolvedTotal(Rounded("blank", 1, 3))),
+    "no label": Wrong(ResolvedChooseLabel(C, 0, "exponential", "monotone")),
+    "a rule for what has no order": rule(attribute="blank", size=2, edges=(0,), scores=(0,), cuts=(0,)),
+    "a rule that cuts gaps off": rule(attribute="gap", size=5),
+    "points of many cells that do not fit together": Wrong(
+        ResolvedQuantile(Rounded("f", FINE - 1, FINE), 1, 2), rules=Branch(labels(48), (None,) * 48), units=(UNITS,) * 48
+    ),
+    "a twentieth of too little for the number of rows": Wrong(ResolvedTotal(IG), units=(19,)),
+    "that of a quantile": Wrong(ResolvedQuantile(IG, 1, 2), units=(19,)),
+    "no sum": Wrong(replace(SUMS, amounts=(), inner=())),
     "widths where each number has noise of its own": Wrong(replace(SUMS, ball="l1", inner=(0,))),
     "a width as large as its length": Wrong(replace(SUMS, inner=(9,))),
     "a width below 0": Wrong(replace(SUMS, inner=(-1,))),
     "a radius beyond every offset": Wrong(replace(OFFSETS, radii=(1, LARGEST_RADIUS + 1))),
-    "an order below 0": Wrong(ResolvedQuantile(N, -1, 2)),
-    "an order of nothing": Wrong(ResolvedQuantile(N, 0, 0)),
-    "an order that is too fine": Wrong(ResolvedQuantile(N, 1, FINEST_ORDER + 1)),
-    "an unknown mechanism": Wrong(ResolvedChooseLabel(C, "noisy-max", "monotone")),
+    "an order below 0": Wrong(ResolvedQuantile(IN, -1, 2)),
+    "an order of nothing": Wrong(ResolvedQuantile(IN, 0, 0)),
+    "an order that is too fine": Wrong(ResolvedQuantile(IN, 1, FINEST_ORDER + 1)),
+    "an unknown mechanism": Wrong(ResolvedChooseLabel(C, 2, "noisy-max", "monotone")),
     "families for three cells of one": Wrong(replace(SPLIT, families=((ResolvedMultiway(N),),) * 3)),
     "a bound on rows that no score has asked for": Wrong(replace(SPLIT, rows_at_most=1000)),
     "a threshold before the first code": choosing(ResolvedThresholds(N, 0, 10, 0, 3)),
@@ -325,7 +386,7 @@ MORE: dict[str, Wrong] = {
     "a child before the first code": choosing(ResolvedSpecialise(N, (((-1, 2),),))),
     "a child that counts a code twice": choosing(ResolvedSpecialise(N, (((0, 2), (1, 3)),))),
     "a bonus beyond the rows": choosing(ResolvedMultiway(N), ResolvedStay(N, MOST_BONUS + 1)),
-    "a count of an attribute": Wrong(ResolvedDesignedStatistic("count", N, GEOMETRIC)),
+    "a count of an attribute": Wrong(ResolvedDesignedStatistic("count", IN, GEOMETRIC)),
     "a sum of none": Wrong(ResolvedDesignedStatistic("sum", None, GEOMETRIC)),
     "a rule that cuts before the first bin": rule(cuts=(0, 0, 0)),
     "a rule without bins": rule(edges=(), scores=(), cuts=()),
@@ -442,10 +503,23 @@ RIGHT = {
     "a tree": TREE,
     "sums": SUMS,
     "offsets": OFFSETS,
-    "a designed sum": ResolvedDesignedStatistic("sum", N, GEOMETRIC),
-    "a quantile": ResolvedQuantile(N, 1, 2),
-    "moments": ResolvedMoments(N, (0, 1, 2), True),
+    "a designed sum": ResolvedDesignedStatistic("sum", IN, GEOMETRIC),
+    "a designed median of gaps": ResolvedDesignedStatistic("median", IG, GEOMETRIC),
+    "a quantile": ResolvedQuantile(IN, 1, 2),
+    "a quantile of gaps": ResolvedQuantile(IG, 1, 2),
+    "a quantile of rounded values": ResolvedQuantile(Rounded("f", FINE - 1, FINE), 1, 2),
+    "a mean": ResolvedMoments((IF,)),
+    "a variance": ResolvedMoments((HALF, HALF)),
+    "a covariance": ResolvedMoments((IN, IG)),
+    "a total": ResolvedTotal(IF),
+    "a total of gaps": ResolvedTotal(IG),
+    "a model that splits by values": ResolvedHistogram(
+        (LargestSum((ScoreBranch(RecodeValues("gap", ((0, 0), (5, 1)), 2), (LEAF, LEAF)),), 2),)
+    ),
+    "a choice among all labels but the last": ResolvedChooseLabel(IG, 10, "exponential", "monotone"),
+    "a model that never tells a gap": ResolvedChooseModel(Recode("blank", (), 3), (C,), "exponential", "monotone"),
     "a histogram by everything": ResolvedHistogram((C, NEAR, BandedDistance(NEAR, (3,), 2), LargestSum((LEAF,), 2))),
+    "a histogram of values": ResolvedHistogram((IG, RecodeValues("gap", ((0, 1), (5, 0), (10, 2)), 3))),
 }
 
 
@@ -471,7 +545,7 @@ def test_the_largest_labels_are_told_apart(world: World) -> None:
 @pytest.mark.parametrize("many", [0, 1, 3])
 def test_the_largest_scales_are_answered_whatever_the_rows(tmp_path: Any, many: int) -> None:
     """An error that only some rows cause tells of them."""
-    near = NearestCentre(("one", "n"), (LARGEST_POSITION, 1), ((LARGEST_POSITION, 0), (0, 9)), 2)
+    near = NearestCentre((BIT, IN), (LARGEST_POSITION, 1), ((LARGEST_POSITION, 0), (0, 9)), 2)
     for engine in ENGINES:
         some = {name: values[:many] for name, values in ROWS.items()}
         world = world_of(engine, tmp_path / f"{engine}.csv", table_rows=some)
@@ -482,13 +556,29 @@ def test_the_largest_scales_are_answered_whatever_the_rows(tmp_path: Any, many: 
         assert world.ask(Wrong(sums).query) == ((0, 0, 0, sum(some["n"]) - 9 * many),)
 
 
-def test_the_mean_of_a_grid_of_one_point_is_answered_however_wide_its_step(tmp_path: Any) -> None:
-    schema = Schema("point", (Numeric("x", Decimal("1e-9"), Decimal(1), Decimal("1e14"), Decimal(1)),), rows_at_most=10)
-    key = Recode("x", (), 1)
+def test_the_finest_values_are_rounded_and_summed_without_overflow_on_every_engine(tmp_path: Any) -> None:
+    """2^30 steps: what is rounded goes up to 2^61 on the way."""
+    most = 2**30
+    schema = Schema(
+        "fine", (Numeric("x", Decimal(0), Decimal(most), Decimal(2**20), resolution=Decimal(1)),), rows_at_most=10
+    )
+    values = [0, 1, most // 2, most - 1, most, 2 * most, None]
+    rounded = [min(value or 0, most) for value in values[:-1]]
     for engine in ENGINES:
-        world = world_of(engine, tmp_path / f"{engine}.csv", schema, {"x": [0.5, 1, 2]})
-        wrong = Wrong(ResolvedMoments(key, (0, 1), False), schema=schema.fingerprint)
-        assert world.ask(wrong.query) == ((3, 3),)
+        world = world_of(engine, tmp_path / f"{engine}.csv", schema, {"x": values, "y": range(7)})
+        whole, less, few = (Rounded("x", steps, steps + 2) for steps in (most, most - 1, 2**15))
+        asked = {
+            ResolvedTotal(whole): (sum(rounded), 6),
+            ResolvedMoments((whole,)): (sum(rounded), 6 * most - sum(rounded)),
+            ResolvedMoments((less,)): (sum((2 * value * (most - 1) + most) // (2 * most) for value in rounded),),
+            ResolvedMoments((few, few)): (0 + 0 + 2**28 + 3 * 2**30,),
+        }
+        for question, wanted in asked.items():
+            (numbers,) = world.ask(Wrong(question, schema=schema.fingerprint).query)
+            assert numbers[: len(wanted)] == wanted
+        by_halves = ResolvedHistogram((Rounded("x", 1, 3), RecodeValues("x", ((0, 0), (1, 1), (most + 1, 2)), 3)))
+        (counted,) = world.ask(Wrong(by_halves, schema=schema.fingerprint).query)
+        assert counted == (1, 1, 0, 0, 4, 0, 0, 0, 1)
 
 
 def test_the_longest_answer_can_be_read_back_from_the_ledger(tmp_path: Any) -> None:

@@ -23,10 +23,10 @@ def encoded(columns: dict[str, list[object]]) -> EncodedTable:
 
 def assert_same_codes(one: EncodedTable, other: EncodedTable) -> None:
     assert one.rows == other.rows
-    assert one.columns.keys() == other.columns.keys()
-    for name, codes in one.columns.items():
-        assert codes.dtype == other.columns[name].dtype
-        assert np.array_equal(codes, other.columns[name]), name
+    assert one.values.keys() == other.values.keys()
+    for name, codes in one.values.items():
+        assert codes.dtype == other.values[name].dtype
+        assert np.array_equal(codes, other.values[name]), name
     for name, lists in one.lists.items():
         assert np.array_equal(lists.rows, other.lists[name].rows)
         assert np.array_equal(lists.items, other.lists[name].items)

@@ -81,14 +81,19 @@ def test_bins_are_as_many_as_asked_and_cover_the_range(bins: int) -> None:
     for numeric in numerics(datasets.adult_schema(bins=bins)):
         low, high, _ = adult_facts.RANGES[numeric.name]
         assert numeric.size == bins
-        assert abs(numeric.point(bins - 1) + numeric.step - high) <= bins * Decimal("1e-9")
-        assert numeric.low == low
+        starts = [numeric.low, *numeric.edges]
+        assert all(
+            abs(start - (low + Decimal(high - low) * place / bins)) < Decimal("1e-5") for place, start in enumerate(starts)
+        )
+        assert all(0 <= numeric.point(place) - start < numeric.finest for place, start in enumerate(starts))
+        assert (numeric.low, numeric.high) == (low, high)
 
 
 def test_a_step_of_ones_own_goes_before_bins_and_default() -> None:
     schema = datasets.adult_schema(bins=8, steps={"age": 5, "capital_gain": "250.5"})
     steps = {attribute.name: attribute.step for attribute in numerics(schema)}
-    assert (steps["age"], steps["capital_gain"], steps["capital_loss"]) == (5, Decimal("250.5"), 625)
+    assert (steps["age"], steps["capital_gain"], steps["capital_loss"]) == (5, Decimal("250.5"), None)
+    assert {a.name: a.edges[:2] for a in numerics(schema)}["capital_loss"] == (625, 1250)
     assert {a.name: a.step for a in numerics(datasets.adult_schema(steps={"age": 2}))}["hours_per_week"] == 1
 
 

@@ -40,7 +40,9 @@ def columns() -> dict[str, pa.Array]:
     in_ms, in_us, in_ns = 86_400 * 10**3, 86_400 * 10**6, 86_400 * 10**9
     return {
         "date": pa.array(_wholes(-800_000, 3_000_000), pa.date32()),
-        "whole seconds": pa.array([None if x is None else x * 1000 for x in _wholes(-(6 * 10**10), 10**11)], pa.timestamp("ms")),
+        "whole seconds": pa.array(
+            [None if x is None else x * 1000 for x in _wholes(-(6 * 10**10), 10**11)], pa.timestamp("ms")
+        ),
         "ms": pa.array(_wholes(-6 * 10**13, 10**14, in_ms, -in_ms), pa.timestamp("ms")),
         "us": pa.array(_wholes(-6 * 10**16, 2 * 10**17, in_us, -in_us), pa.timestamp("us")),
         "ns": pa.array(_wholes(-9 * 10**18, 9 * 10**18, in_ns, -in_ns), pa.timestamp("ns")),
@@ -56,7 +58,9 @@ def columns() -> dict[str, pa.Array]:
         "long decimal": _decimals(-(10**38) + 1, 10**38 - 1, 38, 20),
         "truth": pa.array([None, True, False] * (ROWS // 3), pa.bool_()),
         "digits": pa.array([None, 20130105, 20130231, 99999999, 0, -20130105] * (ROWS // 6), pa.int64()),
-        "broken digits": pa.array([None, 20130105.0, 20130105.5, float("nan"), float("inf"), -0.0] * (ROWS // 6), pa.float64()),
+        "broken digits": pa.array(
+            [None, 20130105.0, 20130105.5, float("nan"), float("inf"), -0.0] * (ROWS // 6), pa.float64()
+        ),
         "text": pa.array(texts(ROWS, 1), pa.string()),
         "other text": pa.array(texts(ROWS, 2), pa.string()),
     }

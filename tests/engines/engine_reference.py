@@ -1,27 +1,39 @@
 """A slow engine in plain Python, written from the documentation: one row at a time, fractions and texts, no numpy.
 
-A row here is a dict from attribute to what the public rules make of its value: a category, a grid point as a fraction, or a
-tuple of known items. Everything else (codes, caches, chunks, refinement) is the business of the engine under test.
+A row here is a dict from attribute to what the public rules make of its value: a category, the value nearest to a number as
+a fraction, None for a gap, or a tuple of known items. Everything else (codes, caches, chunks, refinement) is the business of
+the engine under test.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from support.values_of_numbers import (
+    cell_of,
+    nearest_of,
+    nearest_of_double,
+    point_of,
+    resolution_of,
+    starts_of,
+    values_of,
+)
+
 from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.kind import MISSING
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
-from dpmine.language.keys import AttributeKey, Bins, Groups, Key, Part, Test
+from dpmine.language.keys import APART, AttributeKey, Bins, Groups, Key, Part, Test
 from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
-from dpmine.language.predicates import And, Compare, Contains, IsIn, Not, Or, Predicate
+from dpmine.language.predicates import And, Compare, Contains, IsIn, IsMissing, Not, Or, Predicate
 from dpmine.language.views import Cell, Rules, Split, Step, Where
 
 PRIME = 2**31 - 1
@@ -36,24 +48,25 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-@functools.cache
-def grid(attribute: Numeric) -> tuple[Fraction, ...]:
-    low, high, step = map(Fraction, (attribute.low, attribute.high, attribute.step))
-    return tuple(low + number * step for number in range((high - low) // step + 1))
-
-
-def on_grid(attribute: Numeric, value: float | int | str | None) -> Fraction:
-    """The largest grid point that is not above the value, clamped; `missing` where there is no number.
-
-    Grid points are compared as the doubles nearest to them, since the table holds doubles.
-    """
+def nearest(attribute: Numeric, value: float | int | str | None) -> Fraction | None:
+    """The nearest value, or what the schema says of gaps where there is no number."""
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = math.nan
-    if math.isnan(number):
-        return max([point for point in grid(attribute) if point <= Fraction(attribute.missing)], default=grid(attribute)[0])
-    return max([point for point in grid(attribute) if float(point) <= number], default=grid(attribute)[0])
+    if not math.isnan(number):
+        return point_of(attribute, nearest_of_double(attribute, number))
+    if isinstance(attribute.missing, str):
+        return None
+    return point_of(attribute, nearest_of(attribute, Fraction(attribute.missing)))
+
+
+def category(attribute: Nominal, value: str | None) -> str | None:
+    """A listed value, `other` for one that is not, and `missing` for none; what has no such place is a gap."""
+    if value in attribute.categories:
+        return value
+    found = attribute.missing if value is None or attribute.other is None else attribute.other
+    return found if found in attribute.categories else None
 
 
 def known_items(attribute: ItemList, value: list[str] | str | None) -> tuple[str, ...]:
@@ -69,15 +82,20 @@ def rows_of(table: dict[str, list[Any]], schema: Schema) -> list[Row]:
     for attribute in schema.attributes:
         for row, value in zip(rows, table[attribute.name], strict=True):
             if isinstance(attribute, Nominal):
-                row[attribute.name] = value if value in attribute.categories else attribute.other
+                row[attribute.name] = category(attribute, value)
             elif isinstance(attribute, Numeric):
-                row[attribute.name] = on_grid(attribute, value)
+                row[attribute.name] = nearest(attribute, value)
             else:
                 row[attribute.name] = known_items(attribute, value)
     return rows
 
 
-def holds(predicate: Predicate, row: Row, schema: Schema) -> bool:
+def holds(predicate: Predicate, row: Row, schema: Schema) -> bool | None:
+    """Whether a predicate holds; None where a gap leaves it open. With the rules of SQL for and, or and not."""
+    if isinstance(predicate, IsMissing):
+        return row[predicate.attribute] is None
+    if isinstance(predicate, (Compare, IsIn)) and row[predicate.attribute] is None:
+        return None
     if isinstance(predicate, Compare):
         return COMPARE[predicate.op](row[predicate.attribute], _constant(predicate.attribute, predicate.value, schema))
     if isinstance(predicate, IsIn):
@@ -85,14 +103,28 @@ def holds(predicate: Predicate, row: Row, schema: Schema) -> bool:
     if isinstance(predicate, Contains):
         return all(item in row[predicate.attribute] for item in predicate.items)
     if isinstance(predicate, Not):
-        return not holds(predicate.part, row, schema)
+        inner = holds(predicate.part, row, schema)
+        return None if inner is None else not inner
     assert isinstance(predicate, (And, Or))
     parts = [holds(part, row, schema) for part in predicate.parts]
-    return all(parts) if isinstance(predicate, And) else any(parts)
+    decides = isinstance(predicate, Or)  # one true part is enough for `or`, one false part for `and`
+    return decides if decides in parts else None if None in parts else not decides
 
 
 def _constant(attribute: str, text: str, schema: Schema) -> Any:
     return Fraction(text) if isinstance(schema.attribute(attribute), Numeric) else text
+
+
+@dataclass(frozen=True)
+class RoundedKey(Key):
+    """Numbers rounded to even steps, which users never write: kernels ask for them."""
+
+    attribute: str
+    steps: int
+
+    def labels(self, schema: Schema) -> tuple[str, ...]:  # type: ignore[override]
+        gap = schema.single(self.attribute).gap is not None
+        return tuple(map(str, range(self.steps + 1 + gap)))
 
 
 class Reference:
@@ -100,8 +132,10 @@ class Reference:
 
     def __init__(self, table: dict[str, list[Any]], schema: Schema, split_key: bytes) -> None:
         self.schema = schema
-        self.rows = rows_of(table, schema)
         self._split_key = split_key
+        self.rows = rows_of(table, schema)
+        if schema.unit.column in table:  # else these are the rows that count
+            self.rows = self._of_persons(table[schema.unit.column], schema.unit.at_most)
         seen: Counter[tuple[Any, ...]] = Counter()
         self._numbers = []
         for row in self.rows:
@@ -116,16 +150,22 @@ class Reference:
         """The number of the label that the row at `place` has."""
         row = self.rows[place]
         if isinstance(key, AttributeKey):
-            attribute = self.schema.attribute(key.attribute)
-            value = row[key.attribute]
-            return grid(attribute).index(value) if isinstance(attribute, Numeric) else attribute.categories.index(value)  # type: ignore[union-attr]
+            return self.code(key.attribute, row)
+        if isinstance(key, RoundedKey):
+            return self.rounded(key.attribute, key.steps, row)
         if isinstance(key, Bins):
-            return sum(Fraction(cut) <= row[key.attribute] for cut in key.cuts)
+            if row[key.attribute] is None:
+                return len(key.cuts) + (key.missing == APART)
+            return sum(Fraction(cut) <= row[key.attribute] for cut in key.cuts if cut != MISSING)
         if isinstance(key, Groups):
+            value = row[key.attribute]
+            if value is None and key.missing == APART:
+                return len(key.groups) + 1
             members = [group.values for group in key.groups]
-            return next((number for number, group in enumerate(members) if row[key.attribute] in group), len(members))
+            wanted = MISSING if value is None else value
+            return next((number for number, group in enumerate(members) if wanted in group), len(members))
         if isinstance(key, Test):
-            return int(holds(key.predicate, row, self.schema))
+            return int(holds(key.predicate, row, self.schema) is True)
         if isinstance(key, Predicted):
             sums = [sum(scores) for scores in zip(*(self._scores(tree, place) for tree in key.trees), strict=True)]
             return sums.index(max(sums))
@@ -140,10 +180,49 @@ class Reference:
         assert isinstance(key, Part)
         return self._part(key, place)
 
+    def code(self, name: str, row: Row) -> int:
+        """The cell of a number, the place of a category; gaps come last."""
+        attribute, value = self.schema.attribute(name), row[name]
+        if isinstance(attribute, Nominal):
+            return len(attribute.categories) if value is None else attribute.categories.index(value)
+        assert isinstance(attribute, Numeric)
+        return len(starts_of(attribute)) if value is None else cell_of(attribute, self.number(name, row))
+
+    def number(self, name: str, row: Row) -> int:
+        """How many steps of the resolution a value lies above the lowest one; a gap is one more than the highest."""
+        attribute, value = self.schema.attribute(name), row[name]
+        if not isinstance(attribute, Numeric):
+            return self.code(name, row)
+        return values_of(attribute) if value is None else int((value - point_of(attribute, 0)) / resolution_of(attribute))
+
+    def rounded(self, name: str, steps: int, row: Row) -> int:
+        """The nearest of so many even steps between the lowest and the highest value, halves upwards; a gap is one more."""
+        attribute = self.schema.attribute(name)
+        assert isinstance(attribute, Numeric)
+        if row[name] is None:
+            return steps + 1
+        return math.floor(Fraction(self.number(name, row) * steps, values_of(attribute) - 1) + Fraction(1, 2))
+
+    def sums(
+        self, view: Iterable[Step], rules: Rules, amounts: Sequence[tuple[str, int]], powers: Sequence[tuple[int, ...]]
+    ) -> list[list[int]]:
+        """For each cell the sums of the products of rounded numbers, over the rows that have them all."""
+        found = [[0] * len(powers) for _ in range(_leaves(rules))]
+        view = tuple(view)
+        for place, row in enumerate(self.rows):
+            if any(row[name] is None for name, _ in amounts) or not all(self._inside(step, place) for step in view):
+                continue
+            numbers = [self.rounded(name, steps, row) for name, steps in amounts]
+            leaf = self._leaf(rules, place)
+            for column, power in enumerate(powers):
+                found[leaf][column] += math.prod(number**times for number, times in zip(numbers, power, strict=True))
+        return found
+
     def position(self, key: Nearest, place: int) -> list[int]:
-        """Where the row lies: in every attribute its code times the scale."""
-        codes = [self.label(AttributeKey(name), place) for name in key.attributes]
-        return [code * scale for code, scale in zip(codes, key.scales, strict=True)]
+        """Where the row lies: in every attribute its rounded number times the scale, or the middle of them."""
+        row = self.rows[place]
+        found = zip(key.attributes, key.steps, key.scales, strict=True)
+        return [(s // 2 if row[name] is None else self.rounded(name, s, row)) * scale for name, s, scale in found]
 
     def squared_distances(self, key: Nearest, place: int) -> list[int]:
         """To every centre."""
@@ -176,18 +255,37 @@ class Reference:
 
     def _part(self, key: Part, place: int) -> int:
         """The keyed hash, in integers of any size."""
-        row = self.rows[place]
-        single = [attribute.name for attribute in self.schema.attributes if not isinstance(attribute, ItemList)]
-        lists = [attribute for attribute in self.schema.attributes if isinstance(attribute, ItemList)]
-        drawn = [self._drawn(number, key.salt) for number in range(5 + len(single) + len(lists))]
-        rounds, shift, start, factors = drawn[:3], drawn[3], drawn[4], drawn[5:]
-        codes = [self.label(AttributeKey(name), place) for name in single]
-        for attribute in lists:
-            codes.append(sum(_stirred(attribute.items.index(item) + 1, rounds) for item in row[attribute.name]) % PRIME)
-        total = start + sum((code + 1) * factor for code, factor in zip(codes, factors, strict=True))
-        hashed = _stirred((total + (self._numbers[place] + 1) * shift) % PRIME, rounds)
+        hashed = self._hashed(key.salt, self.rows[place], self._numbers[place])
         ends = [end * PRIME // sum(key.weights) for end in itertools.accumulate(key.weights)]
         return sum(end <= hashed for end in ends[:-1])
+
+    def _content(self, row: Row) -> tuple[list[int], list[tuple[int, ...]]]:
+        """All that makes a row the row that it is, in numbers: of its values, and of its lists."""
+        single = [attribute.name for attribute in self.schema.attributes if not isinstance(attribute, ItemList)]
+        lists = [attribute for attribute in self.schema.attributes if isinstance(attribute, ItemList)]
+        items = [tuple(attribute.items.index(item) for item in row[attribute.name]) for attribute in lists]
+        return [self.number(name, row) for name in single], items
+
+    def _hashed(self, salt: str, row: Row, number: int) -> int:
+        values, lists = self._content(row)
+        drawn = [self._drawn(place, salt) for place in range(5 + len(values) + len(lists))]
+        rounds, shift, start, factors = drawn[:3], drawn[3], drawn[4], drawn[5:]
+        numbers = [*values, *(sum(_stirred(item + 1, rounds) for item in items) % PRIME for items in lists)]
+        total = start + sum((each + 1) * factor for each, factor in zip(numbers, factors, strict=True))
+        return _stirred((total + (number + 1) * shift) % PRIME, rounds)
+
+    def _of_persons(self, names: list[str | None], at_most: int) -> list[Row]:
+        """Of each person the rows with the smallest keyed hash of name and values; of equal hashes the smallest values."""
+        rows: dict[str, list[Row]] = {}
+        for name, row in zip(names, self.rows, strict=True):
+            if name is not None and name.strip():
+                rows.setdefault(name, []).append(row)
+
+        def order(name: str, row: Row) -> Any:
+            digest = hashlib.md5(name.encode(), usedforsecurity=False).digest()
+            return self._hashed("rows of a person", row, int.from_bytes(digest[:8], "little") % PRIME), self._content(row)
+
+        return [row for name, own in rows.items() for row in sorted(own, key=lambda row: order(name, row))[:at_most]]
 
     def _drawn(self, number: int, salt: str) -> int:
         digest = hashlib.blake2b(f"{number}:{salt}".encode(), key=self._split_key, digest_size=16).digest()
@@ -204,7 +302,7 @@ class Reference:
 
     def _inside(self, step: Step, place: int) -> bool:
         if isinstance(step, Where):
-            return holds(step.predicate, self.rows[place], self.schema)
+            return holds(step.predicate, self.rows[place], self.schema) is True
         assert isinstance(step, Cell)
         return self.label(step.key, place) == step.index
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from engine_reference import RoundedKey
 from hypothesis import strategies as st
 
+from dpmine.base.decimals import plain
 from dpmine.codes.rows import LARGEST_POSITION, LARGEST_SCORE
+from dpmine.facts.facts import Unit
 from dpmine.facts.kinds.items import ItemList
-from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.kind import DROP, MISSING, OWN, Attribute
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
-from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part, Test
+from dpmine.language.keys import APART, LAST, AttributeKey, Bins, Group, Groups, Key, Part, Test
 from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
-from dpmine.language.predicates import COMPARISONS, And, Compare, Contains, IsIn, Not, Or, Predicate
+from dpmine.language.predicates import COMPARISONS, And, Compare, Contains, IsIn, IsMissing, Not, Or, Predicate
 from dpmine.language.views import LEAF, Cell, Rules, Split, Step, Where
 
 CATEGORIES = ("a", "b", "c", "d")
@@ -41,13 +45,31 @@ def attributes(draw: st.DrawFn, name: str) -> Attribute:
     kind = draw(st.sampled_from(["nominal", "numeric", "items"]))
     if kind == "nominal":
         categories = CATEGORIES[: draw(st.integers(1, 4))]
-        return Nominal(name, categories, draw(st.sampled_from(categories)), missing=draw(st.sampled_from(categories)))
+        other = draw(st.none() | st.sampled_from(categories))
+        return Nominal(name, categories, other, missing=draw(st.sampled_from([OWN, DROP, *categories])))
     if kind == "numeric":
-        step = Decimal(draw(st.sampled_from(STEPS)))
-        low = Decimal(draw(st.integers(-3, 3))) * step + Decimal(draw(st.sampled_from(["0", "0.05"])))
-        high = low + step * draw(st.integers(1, 8)) + step / 2
-        return Numeric(name, low, high, step, draw(st.sampled_from([low, low + step])))
+        return draw(numbers(name))
     return ItemList(name, ITEMS[: draw(st.integers(1, 3))], draw(st.integers(1, 3)))
+
+
+@st.composite
+def numbers(draw: st.DrawFn, name: str) -> Numeric:
+    """A few cells, even, uneven or logarithmic, of one or of several values each; gaps of every kind."""
+    step = Decimal(draw(st.sampled_from(STEPS)))
+    low = Decimal(draw(st.integers(-3, 3))) * step + Decimal(draw(st.sampled_from(["0", "0.05"])))
+    places = draw(st.integers(1, 8))
+    high = low + step * places + step / 2
+    missing = draw(st.sampled_from([OWN, DROP, low, low + step]))
+    grid = draw(st.sampled_from(["even", "finer", "finer", "uneven", "log"]))
+    if grid == "even":
+        return Numeric(name, low, high, step, missing)
+    finer = step / draw(st.sampled_from([2, 5, 40]))
+    if grid == "finer":
+        return Numeric(name, low, high, step, missing, finer)
+    if grid == "uneven":
+        edges = sorted(draw(st.sets(st.integers(1, 2 * places), min_size=1, max_size=4)))
+        return Numeric(name, low, high, None, missing, finer, tuple(low + step / 2 * edge for edge in edges))
+    return Numeric(name, low, high, None, missing, step / 2, scale="log")
 
 
 def values_of(attribute: Attribute) -> st.SearchStrategy[Any]:
@@ -55,8 +77,12 @@ def values_of(attribute: Attribute) -> st.SearchStrategy[Any]:
     if isinstance(attribute, Nominal):
         return st.sampled_from([*CATEGORIES, None, "unknown"])
     if isinstance(attribute, Numeric):
-        points = [float(attribute.point(code)) for code in range(attribute.size)]
-        return st.sampled_from([*points, None, float("nan"), float("inf")]) | st.floats(-12, 12) | st.integers(-12, 12)
+        points = [float(attribute.value_point(value)) for value in range(attribute.values)]
+        between = [(low + high) / 2 for low, high in itertools.pairwise(points)]
+        rest = [None, float("nan"), float("inf"), -0.0]
+        return (
+            st.sampled_from([*points, *between, *rest]) | st.sampled_from(rest) | st.floats(-12, 12) | st.integers(-12, 12)
+        )
     lists = st.lists(st.sampled_from([*ITEMS, "unknown"]), max_size=4)
     return lists | lists.map("|".join) | st.none()
 
@@ -73,11 +99,25 @@ def small_tables(draw: st.DrawFn, *, most_rows: int = 30) -> Small:
 
 
 @st.composite
+def with_persons(draw: st.DrawFn, small: Small) -> Small:
+    """The same rows, each of one of a few persons or of nobody, of whom few rows count."""
+    names = st.sampled_from(["ann", "ann", "bob", "\u65e5", None, " "])
+    who = draw(st.lists(names, min_size=small.rows, max_size=small.rows))
+    unit = Unit("who", draw(st.integers(1, 3)))
+    return Small(replace(small.schema, unit=unit), {**small.table, "who": who})
+
+
+tables_of_persons = small_tables().flatmap(with_persons)
+
+
+@st.composite
 def constants(draw: st.DrawFn, attribute: Nominal | Numeric) -> str:
     if isinstance(attribute, Nominal):
         return draw(st.sampled_from(attribute.categories))
-    point = attribute.point(draw(st.integers(0, attribute.size - 1)))
-    return str(point + draw(st.sampled_from([Decimal(0), attribute.step / 2, -attribute.step * 20, attribute.step * 20])))
+    points = st.integers(0, attribute.cells - 1).map(attribute.point)
+    point = draw(points | st.integers(0, attribute.values - 1).map(attribute.value_point))
+    width = attribute.high - attribute.low
+    return plain(point + draw(st.sampled_from([Decimal(0), Decimal(0), attribute.finest / 2, -width * 2, width * 2])))
 
 
 @st.composite
@@ -85,6 +125,8 @@ def simple_predicates(draw: st.DrawFn, schema: Schema) -> Predicate:
     attribute = draw(st.sampled_from(schema.attributes))
     if isinstance(attribute, ItemList):
         return Contains(attribute.name, tuple(draw(st.lists(st.sampled_from(attribute.items), max_size=3))))
+    if draw(st.integers(0, 4)) == 0:
+        return IsMissing(attribute.name)
     if draw(st.booleans()):
         return IsIn(attribute.name, tuple(draw(st.lists(constants(attribute), max_size=3))))
     operators = ("==", "!=") if isinstance(attribute, Nominal) else COMPARISONS
@@ -128,12 +170,19 @@ def keys(draw: st.DrawFn, schema: Schema) -> Key:
 def recodings(draw: st.DrawFn, attribute: Nominal | Numeric) -> Key:
     """Bins of a numeric attribute, groups of a nominal one."""
     if isinstance(attribute, Numeric):
-        cuts = sorted({Decimal(text) for text in draw(st.lists(constants(attribute), min_size=1, max_size=4))})
-        return Bins(attribute.name, tuple(map(str, cuts)))
-    members = draw(st.permutations(attribute.categories))
+        missing = draw(st.sampled_from([APART, LAST]))
+        cuts = list(map(plain, sorted({Decimal(text) for text in draw(st.lists(constants(attribute), max_size=4))})))
+        if missing == LAST and attribute.gap is not None and (not cuts or draw(st.booleans())):
+            cuts.append(MISSING)
+        return Bins(attribute.name, tuple(cuts or [plain(attribute.low)]), missing)
+    missing = draw(st.sampled_from([APART, LAST]))
+    named = [MISSING] if missing == LAST and attribute.gap is not None else []
+    members = draw(st.permutations([*attribute.categories, *named]))
     ends = sorted(draw(st.lists(st.integers(0, len(members)), max_size=3)))
     parts = [tuple(members[low:high]) for low, high in zip([0, *ends], ends, strict=False)]
-    return Groups(attribute.name, tuple(Group(f"group {number}", part) for number, part in enumerate(parts)))
+    return Groups(
+        attribute.name, tuple(Group(f"group {number}", part) for number, part in enumerate(parts)), missing=missing
+    )
 
 
 SCORES = st.integers(-2, 2) | st.sampled_from([-LARGEST_SCORE, LARGEST_SCORE])  # few values, so that sums are often equal
@@ -166,24 +215,30 @@ def numbers_of(schema: Schema) -> list[Numeric]:
 
 
 @st.composite
+def rounded_keys(draw: st.DrawFn, schema: Schema) -> Key:
+    """Numbers as they are, or rounded to fewer steps."""
+    attribute = draw(st.sampled_from(numbers_of(schema)))
+    return RoundedKey(attribute.name, draw(st.integers(1, attribute.values - 1) | st.just(attribute.values - 1)))
+
+
+@st.composite
 def nearest_keys(draw: st.DrawFn, schema: Schema) -> Nearest:
-    """A few centres on and off the grid, often equally near; sometimes at the very ends of what positions may be."""
+    """A few centres, often equally near; sometimes at the very ends of what positions may be."""
     attributes = draw(st.lists(st.sampled_from(numbers_of(schema)), min_size=1, unique=True))
+    steps = tuple(draw(st.integers(1, attribute.values - 1) | st.just(attribute.values - 1)) for attribute in attributes)
     far = draw(st.booleans())
-    largest = [LARGEST_POSITION // (attribute.size - 1) if far else 2 for attribute in attributes]
+    largest = [LARGEST_POSITION // one if far else 2 for one in steps]
     scales = tuple(draw(st.integers(1, most) | st.just(most)) for most in largest)
     ends = st.sampled_from([0, LARGEST_POSITION]) if far else st.nothing()
-    places = [
-        ends | st.integers(0, (attribute.size - 1) * scale) for attribute, scale in zip(attributes, scales, strict=True)
-    ]
+    places = [ends | st.integers(0, one * scale) for one, scale in zip(steps, scales, strict=True)]
     centres = draw(st.lists(st.tuples(*places), min_size=1, max_size=4))
-    return Nearest(tuple(attribute.name for attribute in attributes), scales, tuple(centres))
+    return Nearest(tuple(attribute.name for attribute in attributes), steps, scales, tuple(centres))
 
 
 @st.composite
 def banded_keys(draw: st.DrawFn, schema: Schema) -> NearestBands:
     nearest = draw(nearest_keys(schema))
-    most = sum(((a.size - 1) * scale) ** 2 for a, scale in zip(numbers_of(schema), nearest.scales, strict=False))
+    most = sum((steps * scale) ** 2 for steps, scale in zip(nearest.steps, nearest.scales, strict=True))
     edges = st.integers(0, 6) | st.integers(0, most) | st.sampled_from([2**46, 2**46 + 1])
     return NearestBands(nearest, tuple(sorted(draw(st.sets(edges, min_size=1, max_size=4)))))
 
@@ -214,13 +269,40 @@ class Asked:
     groups: tuple[tuple[Key, ...], ...]
 
 
+@dataclass(frozen=True)
+class AskedSums:
+    """What one query for sums asks: of each attribute its steps, and of each sum the power of each."""
+
+    steps: tuple[Step, ...]
+    rules: Rules
+    amounts: tuple[tuple[str, int], ...]
+    powers: tuple[tuple[int, ...], ...]
+
+
 @st.composite
 def asked(draw: st.DrawFn, schema: Schema) -> Asked:
     view = draw(st.lists(steps(schema), max_size=2))
-    groups = draw(st.lists(st.lists(keys(schema), max_size=3).map(tuple), min_size=1, max_size=3))
+    counted = keys(schema) | rounded_keys(schema) if numbers_of(schema) else keys(schema)
+    groups = draw(st.lists(st.lists(counted, max_size=3).map(tuple), min_size=1, max_size=3))
     return Asked(tuple(view), draw(rule_trees(schema)), tuple(groups))
 
 
+@st.composite
+def asked_sums(draw: st.DrawFn, schema: Schema) -> AskedSums:
+    """Sums of one attribute's numbers, of their squares, or of products of two, as they are or rounded."""
+    chosen = draw(st.lists(st.sampled_from(numbers_of(schema)), min_size=1, max_size=2, unique=True))
+    amounts = tuple((one.name, draw(st.integers(1, one.values - 1) | st.just(one.values - 1))) for one in chosen)
+    each = st.tuples(*[st.integers(0, 2)] * len(chosen))
+    powers = tuple(draw(st.lists(each, min_size=1, max_size=5)))
+    view = draw(st.lists(steps(schema), max_size=2))
+    return AskedSums(tuple(view), draw(rule_trees(schema)), amounts, powers)
+
+
+tables_with_sums = (
+    small_tables()
+    .filter(lambda small: bool(numbers_of(small.schema)))
+    .flatmap(lambda small: st.tuples(st.just(small), asked_sums(small.schema)))
+)
 tables_with_questions = small_tables().flatmap(
     lambda small: st.tuples(st.just(small), st.lists(asked(small.schema), min_size=1, max_size=3))
 )

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engine_reference import Reference
-from engine_strategies import Asked, Small
+from engine_reference import Reference, RoundedKey
+from engine_strategies import Asked, AskedSums, Small
 
 from dpmine.base.errors import DataError, RequestError
 from dpmine.codes.aggregates import Engine
@@ -32,7 +32,7 @@ from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
 from dpmine.language.keys import AttributeKey, Key
 from dpmine.language.resolver import resolve_cells
-from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.resolving_keys import resolve_key, rounded
 from dpmine.language.rule_trees import leaf_paths
 from dpmine.language.views import LEAF, Rules, Step
 
@@ -125,7 +125,10 @@ def of_table(engine: str, table: Any, schema: Schema) -> Iterator[Callable[[byte
 
 
 def resolved(group: tuple[Key, ...], schema: Schema) -> tuple[RowKey, ...]:
-    return tuple(resolve_key(key, schema) for key in group)
+    return tuple(
+        rounded(schema.numeric(key.attribute, ""), key.steps) if isinstance(key, RoundedKey) else resolve_key(key, schema)
+        for key in group
+    )
 
 
 def nearest_of(key: Key, schema: Schema) -> NearestCentre:
@@ -173,6 +176,16 @@ def assert_occupied(engine: Engine, reference: Reference, question: Asked) -> No
         assert counts.tolist() == [wanted[number] for number in sorted(wanted)]
 
 
+def assert_sums(engine: Engine, reference: Reference, question: AskedSums) -> None:
+    """An engine's sums of products are those of whole numbers of any size."""
+    schema = reference.schema
+    cells = resolve_cells(question.steps, question.rules, schema)
+    amounts = tuple(rounded(schema.numeric(name, ""), steps) for name, steps in question.amounts)
+    found = engine.sums(cells, amounts, question.powers)
+    assert found.dtype == np.int64
+    assert found.tolist() == reference.sums(question.steps, question.rules, question.amounts, question.powers)
+
+
 def assert_clipped_sums(
     engine: Engine, reference: Reference, steps: tuple[Step, ...], key: Any, origins: Any, radii: Any
 ) -> None:
@@ -196,6 +209,8 @@ def assert_as_in_memory(engine: str, table: Any, schema: Schema, question: Asked
 
 
 def assert_codes_as_in_memory(engine: str, table: Any, schema: Schema) -> None:
-    """Every attribute's histogram, which is every code's count."""
-    groups = tuple((AttributeKey(a.name),) for a in schema.attributes if not isinstance(a, ItemList))
-    assert_as_in_memory(engine, table, schema, Asked((), LEAF, groups))
+    """Every attribute's histogram, which is every code's count, and how many rows have each number's value."""
+    single = [a for a in schema.attributes if not isinstance(a, ItemList)]
+    groups = tuple((AttributeKey(a.name),) for a in single)
+    values = tuple((RoundedKey(a.name, a.values - 1),) for a in single if isinstance(a, Numeric))
+    assert_as_in_memory(engine, table, schema, Asked((), LEAF, groups + values))

@@ -203,7 +203,9 @@ def test_a_nominal_value_goes_to_its_category_or_to_other(value: Any, category: 
         (0.05, "0.05"),
         ("0.05", "0.05"),
         (" 0.05 ", "0.05"),
-        (math.nextafter(0.05, 0), "-0.05"),
+        (math.nextafter(0.05, 0), "0.05"),  # rounded to hundredths first
+        (0.0451, "0.05"),
+        (0.0449, "-0.05"),
         (0.25, "0.25"),
         (2.95, "2.95"),
         (2.999, "2.95"),
@@ -237,7 +239,7 @@ def test_a_nominal_value_goes_to_its_category_or_to_other(value: Any, category: 
     ],
     ids=name_of,
 )
-def test_a_number_is_floored_clamped_or_set_to_missing(value: Any, point: str) -> None:
+def test_a_number_is_clamped_rounded_and_in_the_cell_of_its_value_or_set_to_missing(value: Any, point: str) -> None:
     assert NUMERIC.label(codes_of(table_of([value]))[0][1]) == point
 
 
@@ -349,8 +351,8 @@ def test_lists_of_equal_length_are_read_as_lists_and_not_as_a_matrix() -> None:
 
 def test_pandas_columns_named_by_numbers_are_found_by_their_text() -> None:
     schema = Schema("numbered", (Nominal("0", ("a", "b"), "b", missing="b"),), 10)
-    assert encode(open_source(pd.DataFrame({0: ["a", "b", "c"]})), schema).columns["0"].tolist() == [0, 1, 1]
-    assert encode(open_source({0: ["a", "b", "c"]}), schema).columns["0"].tolist() == [0, 1, 1]
+    assert encode(open_source(pd.DataFrame({0: ["a", "b", "c"]})), schema).codes["0"].tolist() == [0, 1, 1]
+    assert encode(open_source({0: ["a", "b", "c"]}), schema).codes["0"].tolist() == [0, 1, 1]
 
 
 def test_the_index_of_a_pandas_frame_does_not_matter() -> None:
@@ -385,4 +387,6 @@ def test_codes_take_the_smallest_type_that_holds_them() -> None:
     table = encode(open_source({"n": ["299", "x"], "numeric": [0, 0], "items": [None, "a"]}), schema)
     assert table.codes["n"].dtype == np.uint16
     assert table.codes["n"].tolist() == [299, 0]
-    assert table.bytes == 2 * 2 + 2 * 1 + 4 + 1
+    assert table.values["n"] is table.codes["n"]
+    assert (table.values["numeric"].dtype, table.codes["numeric"].dtype) == (np.uint16, np.uint8)
+    assert table.bytes == 2 * 2 + 2 * (2 + 1) + 4 + 1  # one array where values are codes

@@ -45,7 +45,7 @@ def halved(name: str) -> Recode:
 
 
 def values(key: Recode) -> np.ndarray:
-    codes = TABLE.columns[key.attribute].astype(np.int64)
+    codes = TABLE.codes[key.attribute].astype(np.int64)
     return codes if not key.runs else (codes >= key.runs[1][0]).astype(np.int64)
 
 
@@ -112,7 +112,7 @@ def test_occupied_combinations_are_the_same_looked_up_together(
 
 def test_planted_mistake_numbers_in_the_type_of_the_codes_are_caught() -> None:
     """Eight bits hold a byte's codes, but not two times as many combinations."""
-    two, byte = (TABLE.columns[name].astype(np.uint8) for name in ("two", "byte"))
+    two, byte = (TABLE.codes[name].astype(np.uint8) for name in ("two", "byte"))
     with np.errstate(over="ignore"):
         wrapped = np.bincount(two * np.uint8(255) + two + byte, minlength=512)
     assert not np.array_equal(wrapped.reshape(2, 256), expected(None, (plain("two"), plain("byte")), 1)[0])

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from support.twins import few_and_many
 
 from dpmine.base.errors import RequestError
+from dpmine.codes.rows import Cells
 from dpmine.datasets import patients, patients_schema
 from dpmine.engines.cache import Cache
 from dpmine.engines.encoding import EncodedTable, encode
@@ -26,7 +27,7 @@ from dpmine.facts.sources import open_source
 from dpmine.language.keys import AttributeKey, Key, Part, Test
 from dpmine.language.parsing import parse_predicate
 from dpmine.language.resolver import resolve_cells
-from dpmine.language.resolving_keys import resolve_key
+from dpmine.language.resolving_keys import resolve_key, rounded
 from dpmine.language.rule_trees import leaf_paths, split_leaf
 from dpmine.language.views import LEAF, Rules, Split, Where
 
@@ -199,3 +200,20 @@ def test_the_cache_stays_within_its_bytes_and_forgets_the_least_recently_used(pu
             assert cache.get(bytes([other])) == (other, sizes[other])
     cache.clear()
     assert all(cache.get(bytes([name])) is None for name in range(6))
+
+
+# -- sums --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", [253, 254, 255, 65_533, 65_534, 65_535, 2**30])
+@pytest.mark.parametrize("missing", ["own", None])
+def test_a_chunk_of_the_largest_amounts_and_of_gaps_is_summed_exactly(steps: int, missing: str | None) -> None:
+    """Chunks are summed in 32 bits where these hold a chunk of gaps, and in no case where they do not."""
+    chunk = sizes.CHUNK
+    attribute = Numeric("x", Decimal(0), Decimal(steps), Decimal(steps), missing or Decimal(steps), Decimal(1))
+    schema = Schema("largest", (attribute,), 10 * chunk)
+    numbers = np.concatenate((np.full(chunk, np.nan), np.full(chunk, steps), np.full(10, steps), np.full(10, np.nan)))
+    engine = MemoryEngine(encode(open_source({"x": numbers}), schema), SPLIT_KEY)
+    amount = rounded(attribute, steps)
+    rows = chunk + 10 if missing else 2 * chunk + 20
+    assert engine.sums(Cells((), None), (amount,), ((0,), (1,))).tolist() == [[rows, rows * steps]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,9 @@ from dpmine.engines.encoding import encode
 from dpmine.engines.memory import MemoryEngine, offsets, sizes
 from dpmine.engines.registry import ENGINES
 from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.kind import DROP, OWN
 from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
 from dpmine.language.keys import Bins, Key
@@ -49,14 +53,14 @@ TABLE: dict[str, list[Any]] = {
     "y": RANDOM.integers(0, 10, ROWS).astype(float).tolist(),
     "colour": RANDOM.choice(["red", "blue"], ROWS).tolist(),
 }
-CORNERS = Nearest(("x", "y"), (3, 7), ((0, 0), (117, 0), (0, 63), (117, 63), (58, 31)))
-TIED = Nearest(("y", "x"), (2, 1), ((4, 6), (4, 6), (8, 10), (0, 2), (4, 14)))
-ONE = Nearest(("x",), (1,), ((17,),))
+CORNERS = Nearest(("x", "y"), (39, 9), (3, 7), ((0, 0), (117, 0), (0, 63), (117, 63), (58, 31)))
+TIED = Nearest(("y", "x"), (9, 39), (2, 1), ((4, 6), (4, 6), (8, 10), (0, 2), (4, 14)))
+ONE = Nearest(("x",), (39,), (1,), ((17,),))
 KEYS: dict[str, Key] = {
     "five centres": CORNERS,
     "ties": TIED,
     "one centre": ONE,
-    "many centres": Nearest(("x", "y"), (1, 1), tuple((place * 7 % 40, place * 3 % 10) for place in range(300))),
+    "many centres": Nearest(("x", "y"), (39, 9), (1, 1), tuple((place * 7 % 40, place * 3 % 10) for place in range(300))),
     "bands": NearestBands(CORNERS, (1, 50, 400, 401, 1000)),
     "bands of ties": NearestBands(TIED, (0, 1, 2, 5)),
     "bands around one centre": NearestBands(ONE, (1, 4, 9, 16, 529)),
@@ -125,6 +129,7 @@ WIDE_TABLE = {
 }
 ALL = (LARGEST_POSITION,) * MOST_DIMENSIONS
 NONE = (0,) * MOST_DIMENSIONS
+ONES = (1,) * MOST_DIMENSIONS
 ONE_LESS = (*ALL[1:], LARGEST_POSITION - 1)
 
 
@@ -132,8 +137,8 @@ ONE_LESS = (*ALL[1:], LARGEST_POSITION - 1)
 def test_the_largest_positions_in_32_dimensions_are_told_apart_by_one(engine: str) -> None:
     """Squared distances up to 2^51, and centres that differ by one position."""
     reference = Reference(WIDE_TABLE, WIDE, SPLIT_KEY)
-    far = Nearest(NAMES, ALL, (ONE_LESS, ALL, (1, *NONE[1:])))
-    alone = Nearest(NAMES, ALL, (NONE,))
+    far = Nearest(NAMES, ONES, ALL, (ONE_LESS, ALL, (1, *NONE[1:])))
+    alone = Nearest(NAMES, ONES, ALL, (NONE,))
     edges = (1, 2**46, 2**46 + 1, 5 * 2**46, LARGEST_DISTANCE - 1, LARGEST_DISTANCE)
     with over(engine, Small(WIDE, WIDE_TABLE)) as made:
         for key in (far, NearestBands(far, (1, 2, 2**46 - 1, 2**46)), NearestBands(alone, edges)):
@@ -147,7 +152,7 @@ def test_the_largest_positions_in_32_dimensions_are_told_apart_by_one(engine: st
 @every_engine()
 def test_the_largest_offsets_and_radii_in_32_dimensions(engine: str) -> None:
     reference = Reference(WIDE_TABLE, WIDE, SPLIT_KEY)
-    nearest = Nearest(NAMES, ALL, (ALL, NONE))
+    nearest = Nearest(NAMES, ONES, ALL, (ALL, NONE))
     below = (-LARGEST_POSITION,) * MOST_DIMENSIONS
     largest = LARGEST_POSITION * MOST_DIMENSIONS
     with over(engine, Small(WIDE, WIDE_TABLE)) as made:
@@ -159,6 +164,76 @@ def test_the_largest_offsets_and_radii_in_32_dimensions(engine: str) -> None:
             assert_clipped_sums(made, reference, (), nearest, origins, radii)
     offsets = [x - o for x, o in zip(reference.position(nearest, 1), below, strict=True)]
     assert set(offsets) == {2**24}
+
+
+# -- values that are rounded, and gaps ---------------------------------------------------------------------------------
+
+FINE = Schema(
+    "fine",
+    (
+        Numeric("cost", Decimal(0), Decimal(1_000_000), None, OWN, Decimal("0.01"), scale="log"),
+        Numeric("size", Decimal(-5), Decimal(5), Decimal("0.5"), DROP, Decimal("0.001")),
+        Numeric("age", Decimal(0), Decimal(10), None, OWN, edges=(Decimal(2), Decimal(7))),
+    ),
+    1000,
+)
+LASTS = (10**8, 10**4, 10)
+FINE_STEPS = (LARGEST_POSITION, 4099, 10)
+"""Of the first as many as there can be, of the second not a divisor of its values, of the third all of them."""
+FINE_SCALES = (1, 2000, 800_000)
+
+
+def fine_values() -> list[tuple[int | None, ...]]:
+    """Where halves are rounded, one value before and behind, both ends, gaps."""
+    draw = np.random.default_rng(11)
+    rows: list[tuple[int | None, ...]] = [(0, 0, 0), LASTS, (None, None, None)]
+    for _ in range(150):
+        row: list[int | None] = []
+        for last, count in zip(LASTS, FINE_STEPS, strict=True):
+            half = (2 * int(draw.integers(0, count)) + 1) * last // (2 * count)
+            near = min(max(half + int(draw.integers(-1, 2)), 0), last)
+            row.append([None, near, near, int(draw.integers(0, last + 1))][int(draw.integers(0, 4))])
+        rows.append(tuple(row))
+    return rows
+
+
+def fine_positions(rows: list[tuple[int | None, ...]]) -> list[list[int]]:
+    """In Python's integers: rounded to the nearest step, halves up; without a value in the middle."""
+    places = list(zip(LASTS, FINE_STEPS, FINE_SCALES, strict=True))
+    return [
+        [
+            (count // 2 if value is None else (2 * value * count + last) // (2 * last)) * scale
+            for value, (last, count, scale) in zip(row, places, strict=True)
+        ]
+        for row in rows
+    ]
+
+
+@every_engine()
+def test_positions_are_of_rounded_values_whatever_the_grid_and_of_gaps_in_the_middle(engine: str) -> None:
+    """Each row alone in its centre, which lies on it: all rows where they are told apart by one position."""
+    rows = fine_values()
+    points = {"cost": Decimal("0.01"), "size": Decimal("0.001"), "age": Decimal(1)}
+    lows = [attribute.low for attribute in FINE.attributes if isinstance(attribute, Numeric)]
+    table: dict[str, list[Any]] = {
+        name: [None if row[place] is None else float(lows[place] + finest * row[place]) for row in rows]  # type: ignore[operator]
+        for place, (name, finest) in enumerate(points.items())
+    }
+    positions = fine_positions(rows)
+    centres = tuple(dict.fromkeys(tuple(position) for position in positions))
+    names = tuple(points)
+    nearest = Nearest(names, FINE_STEPS, FINE_SCALES, centres)
+    wanted = np.bincount([centres.index(tuple(position)) for position in positions], minlength=len(centres))
+    with over(engine, Small(FINE, table)) as made:
+        (counts,) = made.counts(Cells((), None), [(resolve_key(nearest, FINE),)])
+        assert counts.tolist() == [wanted.tolist()]
+        (bands,) = made.counts(Cells((), None), [(resolve_key(NearestBands(nearest, (1,)), FINE),)])
+        assert bands.tolist() == [[len(rows), 0]]
+        alone = nearest_of(Nearest(names, FINE_STEPS, FINE_SCALES, (centres[0],)), FINE)
+        found = made.clipped_sums(Cells((), None), alone, [(5, 6, 7)], [LARGEST_POSITION * 3])
+        assert found.tolist() == [
+            [sum(along) - len(rows) * less for along, less in zip(zip(*positions, strict=True), (5, 6, 7), strict=True)]
+        ]
 
 
 # -- sums of clipped offsets -------------------------------------------------------------------------------------------
@@ -199,7 +274,7 @@ def test_sums_of_clipped_offsets_over_many_chunks(reference: Reference, name: st
 def test_offsets_are_shortened_towards_0_on_both_sides(engine: str) -> None:
     """(7, -4) shortened to 5 is (35/11, -20/11): 3 and -1, not -2."""
     schema = Schema("two", (number("x", 12), number("y", 12)), 10)
-    nearest = nearest_of(Nearest(("x", "y"), (1, 1), ((0, 0),)), schema)
+    nearest = nearest_of(Nearest(("x", "y"), (11, 11), (1, 1), ((0, 0),)), schema)
     with over(engine, Small(schema, {"x": [11.0], "y": [0.0]})) as made:
         for origin, wanted in (((4, 4), [3, -1]), ((11, 4), [0, -4]), ((18, -4), [-3, 1]), ((11, 0), [0, 0])):
             assert made.clipped_sums(Cells((), None), nearest, [origin], [5]).tolist() == [wanted]
@@ -214,14 +289,14 @@ def test_an_empty_table_has_no_rows_and_no_sums(name: str, engine: str) -> None:
         (counts,) = made.counts(Cells((), None), [(resolved,)])
         assert counts.tolist() == [[0] * resolved.size]
         if isinstance(resolved, NearestCentre):
-            zeros = [[0] * len(resolved.attributes)] * resolved.size
+            zeros = [[0] * len(resolved.places)] * resolved.size
             assert made.clipped_sums(Cells((), None), resolved, zeros, [1] * resolved.size).tolist() == zeros
 
 
 def assert_rows_in_the_last_centre(engine: Engine, centres: int) -> None:
     places = (*((LARGEST_POSITION, place) for place in range(centres - 1)), (20, 5))
-    nearest = nearest_of(Nearest(("x", "y"), (1, 1), places), SCHEMA)
-    alone = nearest_of(Nearest(("x", "y"), (1, 1), ((20, 5),)), SCHEMA)
+    nearest = nearest_of(Nearest(("x", "y"), (39, 9), (1, 1), places), SCHEMA)
+    alone = nearest_of(Nearest(("x", "y"), (39, 9), (1, 1), ((20, 5),)), SCHEMA)
     found = engine.clipped_sums(Cells((), None), nearest, [(20, 5)] * centres, [9] * centres)
     assert found[-1].tolist() == engine.clipped_sums(Cells((), None), alone, [(20, 5)], [9])[0].tolist()
     assert not found[:-1].any()
@@ -251,7 +326,7 @@ def test_rows_beyond_what_one_person_may_own_are_in_no_cluster(engine: str) -> N
             table[name] += [value] * rows
             kept[name] += [value] * min(rows, at_most)
         table["who"] += [f"person {person}"] * rows
-    reference = Reference(kept, schema, SPLIT_KEY)
+    reference = Reference(kept, replace(schema, unit=Unit()), SPLIT_KEY)
     with over(engine, Small(schema, table)) as made:
         assert_clipped_sums(made, reference, (), CORNERS, [(5, 5)] * 5, [20, 1, 300, 7, 50])
         assert_counts(made, reference, Asked((), LEAF, ((CORNERS, NearestBands(CORNERS, (100, 900))),)))
@@ -286,7 +361,7 @@ def test_planted_mistakes_in_distances_are_caught(reference: Reference, monkeypa
     """Equally near goes to the last centre; bands hold their upper edge; distances in 32-bit floats; floor instead of
     towards 0; clipped per coordinate."""
     wide_reference = Reference(WIDE_TABLE, WIDE, SPLIT_KEY)
-    far = Nearest(NAMES, ALL, (ONE_LESS, ALL, (1, *NONE[1:])))
+    far = Nearest(NAMES, ONES, ALL, (ONE_LESS, ALL, (1, *NONE[1:])))
     origins, radii = [(9, 30)] * 5, [20] * 5
 
     def labels_right(key: Key, table: Any, schema: Schema, truth: Reference) -> bool:

@@ -88,10 +88,10 @@ def test_splits_with_different_keys_are_independent() -> None:
 
 def test_a_part_does_not_follow_any_attribute() -> None:
     parts = row_parts(PATIENTS, bytes(32), "salt", (1, 1))
-    for codes in PATIENTS.columns.values():
+    for codes in PATIENTS.codes.values():
         crossed = stats.contingency.crosstab(codes, parts).count
         crossed = crossed[crossed.sum(axis=1) >= 10]
-        assert stats.chi2_contingency(crossed).pvalue > FALSE_ALARM / len(PATIENTS.columns)
+        assert stats.chi2_contingency(crossed).pvalue > FALSE_ALARM / len(PATIENTS.codes)
 
 
 def pairs_of(table: EncodedTable, parts: np.ndarray) -> Counter[tuple[Any, ...]]:
@@ -102,7 +102,7 @@ def pairs_of(table: EncodedTable, parts: np.ndarray) -> Counter[tuple[Any, ...]]
         for row, item in zip(column.rows.tolist(), column.items.tolist(), strict=True):
             found[row].append(item)
         lists.append([tuple(items) for items in found])
-    singles = [codes.tolist() for codes in table.codes.values()]
+    singles = [values.tolist() for values in table.values.values()]  # rows that share all codes may differ
     return Counter(zip(*singles, *lists, parts.tolist(), strict=True))
 
 

@@ -11,7 +11,7 @@ from engines_under_test import SPLIT_KEY, resolved
 from sqlglot import exp
 from support.twins import few_and_many
 
-from dpmine.codes.rows import Cells, NearestCentre
+from dpmine.codes.rows import Branch, Cells, NearestCentre
 from dpmine.engines.sql.compiler import Compiler
 from dpmine.engines.sql.dialect import Dialect
 from dpmine.engines.sql.duckdb.dialect import DUCKDB
@@ -25,6 +25,7 @@ from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part, T
 from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreLeaf, ScoreSplit
 from dpmine.language.predicates import Contains
 from dpmine.language.resolver import resolve_cells
+from dpmine.language.resolving_keys import rounded
 
 WHOLE = Cells((), None)
 COLOURS = ("red", "green", "blue")
@@ -32,7 +33,7 @@ SCHEMA = Schema(
     "said",
     (
         Numeric("x", Decimal(0), Decimal(39), Decimal(1), Decimal(0)),
-        Numeric("y", Decimal(0), Decimal(9), Decimal(1), Decimal(0)),
+        Numeric("y", Decimal(0), Decimal(9), Decimal(1), "own", Decimal("0.5")),
         Nominal("colour", COLOURS, "red", missing="red"),
         ItemList("had", ("flu", "gout"), 2),
     ),
@@ -47,7 +48,7 @@ def text_of(key: Key, dialect: Dialect = DUCKDB) -> str:
 
 
 def centres(count: int) -> Nearest:
-    return Nearest(("x", "y"), (1, 1), tuple((place % 40, place % 10) for place in range(count)))
+    return Nearest(("x", "y"), (39, 9), (1, 1), tuple((place % 40, place % 10) for place in range(count)))
 
 
 # -- length ------------------------------------------------------------------------------------------------------------
@@ -87,6 +88,7 @@ EVERYTHING: dict[str, Key] = {
     "test of a list": Test(Contains("had", ("flu",))),
     "parts": Part("p", (1, 1)),
     "many bins": Bins("x", tuple(str(place) for place in range(1, 20))),
+    "bins between codes": Bins("y", tuple(f"{place}.25" for place in range(9))),
     "groups": Groups("colour", (Group("warm", ("red",)),)),
     "a model": Predicted(
         (ScoreSplit(AttributeKey("colour"), tuple(ScoreLeaf((place, 1)) for place in range(3))),), ("no", "yes")
@@ -115,13 +117,16 @@ def test_questions_are_said_in_any_dialect(drawn: tuple[Small, list[Asked]]) -> 
 def test_keys_and_persons_are_said_in_any_dialect(name: str) -> None:
     compiler = Compiler(SCHEMA, SPLIT_KEY, OTHER)
     select, _ = compiler.counts(WHOLE, [resolved((EVERYTHING[name],), SCHEMA)])
-    assert_said_in(OTHER, compiler.over(exp.select("a0", "a1", "a2", "l0", "person").from_("somewhere"), select))
+    assert_said_in(OTHER, compiler.over(exp.select("v0", "v1", "a1", "v2", "l0", "person").from_("somewhere"), select))
 
 
 def test_sums_are_said_in_any_dialect() -> None:
     (nearest,) = resolved((centres(3),), SCHEMA)
     assert isinstance(nearest, NearestCentre)
-    assert_said_in(OTHER, Compiler(SCHEMA, SPLIT_KEY, OTHER).clipped_sums(WHOLE, nearest, [(1, 2)] * 3, [3, 4, 5]))
+    compiler = Compiler(SCHEMA, SPLIT_KEY, OTHER)
+    assert_said_in(OTHER, compiler.clipped_sums(WHOLE, nearest, [(1, 2)] * 3, [3, 4, 5]))
+    amounts = [rounded(SCHEMA.numeric(name, ""), steps) for name, steps in (("x", 39), ("y", 7))]
+    assert_said_in(OTHER, compiler.sums(Cells((), Branch(nearest, (None,) * 3)), amounts, [(0, 0), (2, 1)]))
 
 
 def test_what_only_duckdb_knows_would_be_noticed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,12 +22,13 @@ from dpmine.base.wire import from_wire, to_wire
 from dpmine.codes.choices import CALIBRATIONS, MECHANISMS
 from dpmine.codes.choose_split import SPLIT_SCORES
 from dpmine.facts.kinds.items import ItemList
+from dpmine.facts.kinds.kind import OWN
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.language.candidates import number_of_candidates
 from dpmine.language.keys import Key, Test
-from dpmine.language.predicates import And, Compare, IsIn, Not, Or, Predicate
+from dpmine.language.predicates import And, Compare, IsIn, IsMissing, Not, Or, Predicate
 from dpmine.language.queries import Query, Question
 from dpmine.language.rule_trees import leaf_paths
 from dpmine.language.splits import Multiway, Splits, Thresholds
@@ -40,8 +42,8 @@ ALL_OF_IT = (Epsilon.parse(LARGEST),)
 
 
 def with_class(schema: Schema) -> Schema:
-    """The schema with its first nominal attribute as class, if there is one."""
-    nominal = [attribute.name for attribute in schema.attributes if isinstance(attribute, Nominal)]
+    """The schema with its first nominal attribute as class, if there is one without gaps as a label of their own."""
+    nominal = [attribute.name for attribute in schema.attributes if isinstance(attribute, Nominal) and attribute.gap != OWN]
     return dataclasses.replace(schema, class_attribute=nominal[0] if nominal else None)
 
 
@@ -134,7 +136,8 @@ def test_a_partition_and_its_rule_tree_name_the_same_cells(drawn: tuple[Small, P
             one_by_one = [part.count(epsilon=1000).value for part in private.partition(key).values()]
         assert private.remaining() == Epsilon.parse(LARGEST - 1000)
         at_once = [count.value for count in private.cells(key).count(epsilon=1001) if count is not None]
-        assert at_once == one_by_one
+        hidden = key.hidden(small.schema)  # where the schema drops gaps there is no view of them
+        assert at_once[:hidden] == one_by_one
         assert private.remaining() == Epsilon.parse(LARGEST - 2001)
         assert sum(at_once) == private.count(epsilon=1000).value
 
@@ -149,10 +152,20 @@ def every_row(schema: Schema) -> dict[str, list[Any]]:
         if isinstance(attribute, ItemList):
             sizes = range(min(attribute.at_most, len(attribute.items)) + 1)
             choices.append([list(some) for size in sizes for some in itertools.combinations(attribute.items, size)])
+        elif isinstance(attribute, Numeric):
+            numbers = [float(attribute.value_point(value)) for value in range(attribute.values)]
+            choices.append([*numbers, *([] if attribute.gap is None else [None])])
         else:
-            choices.append([attribute.label(code) for code in range(attribute.size)])
+            assert isinstance(attribute, Nominal)
+            choices.append([*attribute.categories, *([] if attribute.gap is None else [None])])
     rows = list(itertools.product(*choices))
     return {attribute.name: [row[place] for row in rows] for place, attribute in enumerate(schema.attributes)}
+
+
+def has_few_rows(schema: Schema) -> bool:
+    """So few that a test looks at every row that there can be."""
+    known = [attribute for attribute in schema.attributes if not isinstance(attribute, ItemList)]
+    return math.prod(getattr(attribute, "values", attribute.size) + 1 for attribute in known) <= 3_000
 
 
 def parts_of(predicate: Predicate) -> list[Predicate]:
@@ -174,7 +187,9 @@ def is_refused(predicate: Predicate, schema: Schema, *, as_key: bool) -> bool:
 
 
 @few_and_many(
-    small_tables().flatmap(lambda small: st.tuples(st.just(small.schema), predicates(small.schema))),
+    small_tables(most_rows=1)
+    .filter(lambda small: has_few_rows(small.schema))
+    .flatmap(lambda small: st.tuples(st.just(small.schema), predicates(small.schema))),
     st.booleans(),
     few=100,
     many=500,
@@ -188,7 +203,7 @@ def test_a_predicate_is_refused_only_if_some_part_of_it_holds_for_no_row_that_ca
     if is_refused(predicate, schema, as_key=as_key):
         assert empty
     else:  # what reads one attribute, and what is made of nothing else, is never overlooked
-        assert not [part for part in empty if isinstance(part, (Compare, IsIn))]
+        assert not [part for part in empty if isinstance(part, (Compare, IsIn, IsMissing))]
         assert not empty or len(schema.attributes) > 1 or isinstance(schema.attributes[0], ItemList) or not _flat(predicate)
 
 

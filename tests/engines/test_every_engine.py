@@ -11,14 +11,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engine_reference import Reference
-from engine_strategies import Asked, Small, keys, rule_trees, small_tables, tables_with_questions
+from engine_reference import Reference, RoundedKey
+from engine_strategies import (
+    Asked,
+    AskedSums,
+    Small,
+    keys,
+    rule_trees,
+    small_tables,
+    tables_of_persons,
+    tables_with_questions,
+    tables_with_sums,
+)
 from engines_under_test import (
     GAPS,
     KEPT,
     SPLIT_KEY,
     assert_counts,
     assert_occupied,
+    assert_sums,
     every_engine,
     of_table,
     over,
@@ -28,19 +39,21 @@ from hypothesis import strategies as st
 from support.twins import few_and_many
 
 import dpmine as dm
+from dpmine.codes.rows import Cells, InValues, Keep, RecodeValues
 from dpmine.engines import registry
 from dpmine.engines.encoding import encode
 from dpmine.engines.opened import OpenedTable
 from dpmine.engines.registry import ENGINES
 from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
-from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Test
+from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part, Test
 from dpmine.language.parsing import parse_predicate
 from dpmine.language.resolver import resolve_cells
-from dpmine.language.views import LEAF, Rules, Split, Where
+from dpmine.language.views import LEAF, Cell, Rules, Split, Where
 
 
 def test_every_engine_is_under_test() -> None:
@@ -147,6 +160,32 @@ def test_rows_beyond_what_one_person_may_own_count_nowhere(engine: str) -> None:
         assert_counts(made, Reference(kept, schema, SPLIT_KEY), Asked((), LEAF, ((AttributeKey("x"),), ())))
 
 
+@every_engine()
+@few_and_many(tables_of_persons, few=15, many=120)
+def test_the_rows_of_a_person_that_count_are_those_of_the_smallest_hashes(engine: str, small: Small) -> None:
+    """Which rows stay is told by every column: by values and gaps, so that rows that share all codes differ."""
+    singles = [attribute for attribute in small.schema.attributes if not isinstance(attribute, ItemList)]
+    of_values = [
+        RoundedKey(one.name, one.values - 1) if isinstance(one, Numeric) else AttributeKey(one.name) for one in singles
+    ]
+    with over(engine, small) as made:
+        reference = Reference(small.table, small.schema, SPLIT_KEY)
+        assert_occupied(made, reference, Asked((), LEAF, (tuple(of_values),)))
+        assert_counts(made, reference, Asked((Cell(Part("p", (1, 1)), 1),), LEAF, ((),)))
+
+
+@every_engine()
+def test_rows_that_hash_alike_are_taken_in_the_order_of_their_columns(engine: str) -> None:
+    """The hash of a list does not see the order of its items; the first list in which two rows differ decides."""
+    schema = Schema("lists", (ItemList("one", ("a", "b"), 2), ItemList("two", ("a", "b"), 2)), 10, unit=Unit("who", 1))
+    table = {"one": ["b|a", "a|b", "a|b"], "two": ["a|b", "b|a", "b|a"], "who": ["ann", "ann", "bob"]}
+    question = Asked((), LEAF, ((Part("p", (1,) * 64),),))
+    kept = Reference({"one": ["a|b"] * 2, "two": ["b|a"] * 2}, schema, SPLIT_KEY)  # two copies, so in two parts
+    for rows in (table, {name: values[::-1] for name, values in table.items()}):
+        with over(engine, Small(schema, rows)) as made:
+            assert_counts(made, kept, question)
+
+
 @every_engine("frames")
 def test_a_frame_is_opened_as_it_is(engine: str) -> None:
     schema = Schema("frame", (Nominal("x", ("a", "b"), "a", missing="a"),), 10)
@@ -240,6 +279,82 @@ def test_more_combinations_than_memory_could_hold(engine: str) -> None:
     table = {name: codes[:, place].tolist() for place, name in enumerate(names)}
     with over(engine, Small(schema, table)) as made:
         assert_occupied(made, Reference(table, schema, SPLIT_KEY), Asked((), LEAF, (tuple(map(AttributeKey, names)),)))
+
+
+@every_engine()
+@pytest.mark.parametrize("values", [254, 255, 256, 65_534, 65_535, 65_536])
+def test_ranges_and_runs_of_values_may_end_with_the_gap(engine: str, values: int) -> None:
+    """The end of all values is one more than a gap's, and the type that just holds a gap does not hold it."""
+    attribute = Numeric("x", Decimal(0), Decimal(values - 1), Decimal(values - 1), "own", Decimal(1))
+    schema = Schema("ends", (attribute,), 10)
+    numbers = [0.0, 1.0, values - 2.0, values - 1.0, None]
+    tails = [((first, values + 1),) for first in (0, 1, values - 1, values)]
+    ranges = [*tails, ((0, 1), (2, values))]
+    key = RecodeValues("x", ((0, 0), (1, 1), (values, 2)), 3)
+    with over(engine, Small(schema, {"x": numbers})) as made:
+        found = [made.counts(Cells((Keep(InValues("x", one)),), None), [(key,)])[0].tolist() for one in ranges]
+    assert found == [[[1, 3, 1]], [[0, 3, 1]], [[0, 1, 1]], [[0, 0, 1]], [[1, 2, 0]]]
+
+
+# -- sums --------------------------------------------------------------------------------------------------------------
+
+
+@every_engine()
+@few_and_many(tables_with_sums, few=15, many=150)
+def test_sums_are_what_looking_at_each_row_gives(engine: str, drawn: tuple[Small, AskedSums]) -> None:
+    small, question = drawn
+    with over(engine, small) as made:
+        assert_sums(made, Reference(small.table, small.schema, SPLIT_KEY), question)
+
+
+LONG = Numeric("x", Decimal(0), Decimal(2**30), Decimal(2**20), "own", Decimal(1))
+WHOLE = Numeric("whole", Decimal(0), Decimal(2**30), Decimal(2**20), Decimal(0), Decimal(1))
+SHORT = Numeric("y", Decimal(-1), Decimal(2**15 - 1), Decimal(2**8), "drop", Decimal(1))
+LIMITS = Schema("limits", (LONG, WHOLE, SHORT, Nominal("half", ("left", "right"), None)), 10_000)
+AT_THE_LIMITS = {
+    "x": [2.0**30, 2.0**40, None, 0.0, 1.0, 2.0**30 - 1] * 50,
+    "whole": [2.0**30, -1.0, 3e9, None] * 75,
+    "y": [2.0**15, None, -5.0, 2.0**15 - 1, 2.0**15 - 2] * 60,
+    "half": ["left", "right", None] * 100,
+}
+
+
+@every_engine()
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize(
+    ("amounts", "powers"),
+    [
+        ((("x", 2**30),), ((0,), (1,))),
+        ((("x", 2**30),), ((1,),)),
+        ((("whole", 2**30),), ((0,), (1,))),
+        ((("x", 2**15),), ((0,), (1,), (2,))),
+        ((("whole", 2**15),), ((2,),)),
+        ((("y", 2**15),), ((0,), (1,), (2,))),
+        ((("x", 2**15), ("y", 2**15)), ((0, 0), (1, 0), (0, 1), (1, 1))),
+        ((("x", 255), ("whole", 255)), ((1, 1), (2, 2))),
+        ((("x", 254),), ((2,),)),
+        ((("x", 65_534),), ((1,), (0,))),
+    ],
+)
+def test_no_sum_leaves_its_integers(engine: str, amounts: Any, powers: Any, split: bool) -> None:
+    """Rows at the upper bounds: in a type that just holds an amount its square, or the sum of two, would wrap."""
+    rules = Split(AttributeKey("half"), (LEAF, Split(AttributeKey("half"), (LEAF,) * 3), LEAF)) if split else LEAF
+    with over(engine, Small(LIMITS, AT_THE_LIMITS)) as made:
+        assert_sums(made, Reference(AT_THE_LIMITS, LIMITS, SPLIT_KEY), AskedSums((), rules, amounts, powers))
+
+
+@every_engine()
+def test_sums_of_no_rows_and_of_gaps_alone_are_nothing(engine: str) -> None:
+    nowhere = (Where(parse_predicate("y is missing and y is not missing")),)
+    for table, view in (
+        ({name: [] for name in AT_THE_LIMITS}, ()),
+        (AT_THE_LIMITS, nowhere),
+        (dict.fromkeys(AT_THE_LIMITS, [None] * 9), ()),
+    ):
+        with over(engine, Small(LIMITS, table)) as made:
+            for rules in (LEAF, Split(AttributeKey("half"), (LEAF,) * 3)):
+                asked_of = AskedSums(view, rules, (("x", 2**30), ("y", 2**15)), ((0, 0), (1, 0)))
+                assert_sums(made, Reference(table, LIMITS, SPLIT_KEY), asked_of)
 
 
 # -- counts in the values of one attribute, from the counts of all rows ------------------------------------------------

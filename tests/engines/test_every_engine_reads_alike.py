@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import csv
 import tempfile
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engine_strategies import Asked
-from engines_under_test import assert_as_in_memory, assert_codes_as_in_memory, every_engine
+from engine_strategies import Asked, Small, small_tables
+from engines_under_test import arrow_column, assert_as_in_memory, assert_codes_as_in_memory, every_engine
 from hypothesis import strategies as st
 from support.twins import few_and_many
+from support.wild_files import ZOO, Wild
 
 import dpmine as dm
 from dpmine.datasets import patients, patients_schema
+from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.registry import ENGINES
+from dpmine.engines.sql.columns import code_names, value_names
+from dpmine.engines.sql.duckdb import DuckDBFiles
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
+from dpmine.facts.sources import FileSource, open_source
+from dpmine.facts.value_texts import text_of_value
 from dpmine.language.keys import AttributeKey, Part
 from dpmine.language.views import LEAF, Split
 
@@ -55,7 +64,8 @@ def test_numbers_fall_on_the_same_grid_points(
     engine: str, step: str, low: int, points: int, numbers: list[float | None], near: list[int]
 ) -> None:
     start = Decimal(low) * Decimal(step)
-    attribute = Numeric("x", start, start + Decimal(step) * points, Decimal(step), start)
+    finer = Decimal(step) / 8 if points % 2 else None
+    attribute = Numeric("x", start, start + Decimal(step) * points, Decimal(step), start if low % 3 else "own", finer)
     edges = [float(start + Decimal(step) * place) for place in near]
     beside = [np.nextafter(edge, side) for edge in edges for side in (-np.inf, np.inf)]
     values = [*numbers, *edges, *map(float, beside)]
@@ -92,6 +102,36 @@ def test_columns_of_every_plain_type_have_the_same_codes_as_categories_and_as_nu
     assert_codes_as_in_memory(
         engine, path, Schema("numbers", (Numeric("x", Decimal(0), Decimal(3), Decimal("0.5"), Decimal(1)),), 100)
     )
+
+
+def numbers_in(table: EncodedTable | DuckDBFiles) -> list[list[int]]:
+    """The values and the codes of every row."""
+    if isinstance(table, EncodedTable):
+        return [column.tolist() for columns in (table.values, table.codes) for column in columns.values()]
+    found = table.source.cursor().execute(table.coded.sql(dialect="duckdb")).fetchnumpy()
+    return [found[name].tolist() for names in (value_names, code_names) for name in names(table.schema).values()]
+
+
+@few_and_many(small_tables(), few=12, many=100)
+def test_the_same_row_has_the_same_values_and_codes_from_every_reader_in_every_engine(small: Small) -> None:
+    single = tuple(attribute for attribute in small.schema.attributes if not isinstance(attribute, ItemList))
+    if not single:
+        return
+    schema = replace(small.schema, attributes=single)
+    table = pa.table({one.name: arrow_column(one, small.table[one.name]) for one in single})
+    expected = numbers_in(encode(open_source(small.table), schema))
+    with tempfile.TemporaryDirectory() as folder:
+        in_parquet, in_text = f"{folder}/rows.parquet", f"{folder}/rows.csv"
+        pq.write_table(table, in_parquet)
+        with open(in_text, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(table.column_names)
+            writer.writerows([text_of_value(value) for value in row.values()] for row in table.to_pylist())
+        readers = (table, table.to_pandas(), pl.from_arrow(table), table.to_pydict(), in_parquet, in_text)
+        for reader in readers:
+            assert numbers_in(encode(open_source(reader), schema)) == expected, type(reader)
+        for file_name in (in_parquet, in_text):
+            assert numbers_in(DuckDBFiles(schema, FileSource(file_name, keep_in_files=True))) == expected, file_name
 
 
 @pytest.fixture(params=["parquet", "csv"])
@@ -136,6 +176,13 @@ def test_a_text_that_looks_like_sql_is_a_text(lake: str, engine: str) -> None:
         1000,
     )
     assert_codes_as_in_memory(engine, lake, schema)
+
+
+@every_other_engine
+@pytest.mark.parametrize("wild", [wild for wild in ZOO if wild.rows], ids=lambda wild: wild.name)
+@pytest.mark.filterwarnings("ignore::dpmine.base.errors.OwnerWarning")
+def test_files_from_the_wild_have_the_same_codes(wild: Wild, tmp_path: Path, engine: str) -> None:
+    assert_codes_as_in_memory(engine, wild.written(tmp_path), wild.schema)
 
 
 @every_engine()

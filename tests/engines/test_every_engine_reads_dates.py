@@ -92,7 +92,9 @@ def attributes(name: str, texts: list[str | None]) -> list[Single]:
         Date(name, "1900-05-05", "2090-01-01", "year"),
         DateTime(name, "1970-01-01", "2030-12-31", "year", zone="+05:30", missing="drop", resolution="5min"),
         Time(name, "06:00", "18:00", missing="07:30"),
-        Numeric("stay", Decimal(-1000), Decimal(100_000), Decimal(100), resolution=Decimal("0.001"), days_between=(name, "us")),
+        Numeric(
+            "stay", Decimal(-1000), Decimal(100_000), Decimal(100), resolution=Decimal("0.001"), days_between=(name, "us")
+        ),
         Numeric(name, Decimal(0), Decimal(1000), Decimal(10), resolution=Decimal("0.01")),
         Nominal(name, listed, other=listed[0]),
     ]

@@ -285,7 +285,7 @@ def codes_of(table: EncodedTable | DuckDBFiles) -> list[list[int]]:
     if isinstance(table, EncodedTable):
         return [codes.tolist() for codes in table.codes.values()]
     found = table.source.cursor().execute(table.coded.sql(dialect="duckdb")).fetchnumpy()
-    return [found[f"a{place}"].tolist() for place in range(len(table.schema.attributes))]
+    return [found[f"v{place}"].tolist() for place in range(len(table.schema.attributes))]
 
 
 @few_and_many(logical_tables(), few=4, many=20)

@@ -17,12 +17,13 @@ from dpmine.engines.encoding import encode
 from dpmine.facts.checking import check_table
 from dpmine.facts.kinds import registry
 from dpmine.facts.kinds.items import ItemList
-from dpmine.facts.kinds.kind import Attribute, Single
+from dpmine.facts.kinds.kind import MISSING, Attribute, Single
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
 from dpmine.language.candidates import candidate, number_of_candidates
+from dpmine.language.keys import Bins
 from dpmine.language.splits import Thresholds
 from dpmine.tables.asking import splits_of
 
@@ -42,6 +43,7 @@ first = "Sunday"
 [attributes.ward]
 kind = "nominal"
 categories = ["north", "south"]
+missing = "drop"
 """
 EXACT = 10_000  # so large an epsilon that no noise shows
 
@@ -118,7 +120,7 @@ def test_a_new_kind_with_an_order_is_binned_and_split(private: dm.PrivateTable, 
     weekend = private.histogram(dm.col("day").bins("Mon", "Saturday"), epsilon=EXACT).to_dict()
     assert weekend == {"<Monday": 4, "Monday to <Saturday": 4, ">=Saturday": 0}
     assert number_of_candidates(Thresholds("day"), schema) == 6
-    assert candidate(Thresholds("day", "Monday", "Fri"), schema, 0) == dm.col("day").bins("Tuesday")
+    assert candidate(Thresholds("day", "Monday", "Fri"), schema, 0) == Bins("day", ("Tuesday",), "last")
     assert splits_of("day", schema) == Thresholds("day")
     with pytest.raises(ExpressionError, match="The cuts of 'day' must rise"):
         private.histogram(dm.col("day").bins("Friday", "Monday"), epsilon=1)
@@ -153,10 +155,17 @@ def test_an_engine_that_cannot_read_a_new_kind_says_so(schema: Schema, tmp_path:
 
 # -- what every kind promises ------------------------------------------------------------------------------------------
 
+QUARTER = Decimal("0.25")
 SINGLES: list[Single] = [
     Nominal("x", ("a", "b", "c"), "b", missing="b"),
     Nominal("x", ("only",), "only", missing="only"),
-    Numeric("x", Decimal("-0.5"), Decimal("2"), Decimal("0.25"), Decimal("1")),
+    Nominal("x", ("a", "b", "c"), None),
+    Nominal("x", ("a", "b"), "a", missing="drop"),
+    Numeric("x", Decimal("-0.5"), Decimal("2"), QUARTER, Decimal("1")),
+    Numeric("x", Decimal("-0.5"), Decimal("2"), QUARTER, "own"),
+    Numeric("x", Decimal("-0.5"), Decimal("2"), QUARTER, "drop", resolution=Decimal("0.05")),
+    Numeric("x", Decimal(0), Decimal(110), None, "own", edges=(Decimal(18), Decimal(65))),
+    Numeric("x", Decimal(-500), Decimal(10**6), None, Decimal(-500), scale="log"),
     Weekday("x", "Wednesday"),
 ]
 
@@ -164,8 +173,12 @@ SINGLES: list[Single] = [
 @pytest.mark.parametrize("attribute", SINGLES, ids=lambda attribute: f"{attribute.kind} of {attribute.size}")
 def test_labels_name_codes_and_codes_have_labels(attribute: Single, with_weekdays: None) -> None:
     labels = [attribute.label(code) for code in range(attribute.size)]
-    assert [attribute.codes_of(label) for label in labels] == [(code, code + 1) for code in range(attribute.size)]
-    assert 0 <= attribute.other_code < attribute.size
+    named = labels if attribute.ordered else labels[: attribute.cells]
+    assert [attribute.codes_of(label) for label in named] == [(code, code + 1) for code in range(len(named))]
+    assert len(set(labels)) == len(labels)
+    assert labels[attribute.cells :] == ([] if attribute.gap is None else [MISSING])
+    assert attribute.hidden_code == (attribute.cells if attribute.gap == "drop" else None)
+    assert attribute.column.size == attribute.size == attribute.cells + (attribute.gap is not None)
     assert not attribute.describe().endswith(".")
     assert registry.kind_of(attribute).name == attribute.kind
 
@@ -175,7 +188,8 @@ def test_what_codes_stand_for_is_encoded_as_these_codes(attribute: Single, with_
     source = open_source({"x": registry.values_of(attribute).tolist()})
     table = encode(source, Schema("t", (attribute,), 10))
     assert table.codes["x"].tolist() == list(range(attribute.size))
-    assert not any(registry.kind_of(attribute).check(source, attribute).values())
+    changed = sum(registry.kind_of(attribute).check(source, attribute).values())
+    assert changed == (0 if attribute.gap is None else 1)
 
 
 @pytest.mark.parametrize("attribute", [*SINGLES, ItemList("x", ("a", "b"), 3)], ids=lambda attribute: attribute.kind)

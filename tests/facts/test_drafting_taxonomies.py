@@ -231,7 +231,6 @@ Married = [
 Divorced = []
 Never-married = []
 Widowed = []
-other = []
 """
 
 

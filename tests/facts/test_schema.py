@@ -36,7 +36,6 @@ categories = ["north", "south", "other"]
 [attributes.age]
 kind = "numeric"
 low = 0
-missing = 0
 high = 110
 
 [attributes.history]
@@ -76,8 +75,10 @@ def test_a_schema_comes_back_from_its_file(tmp_path: Path) -> None:
 def test_what_is_left_out_of_the_toml_has_a_documented_default() -> None:
     schema = Schema.from_toml(PATIENTS)
     ward, age, history = schema.attributes
-    assert ward == Nominal("ward", ("north", "south", "other"), other="other", missing="other")
-    assert age == Numeric("age", Decimal(0), Decimal(110), step=Decimal(1), missing=Decimal(0))
+    assert ward == Nominal(
+        "ward", ("north", "south", "other"), other=None, missing="drop"
+    )  # the class has no gaps of its own
+    assert age == Numeric("age", Decimal(0), Decimal(110), step=Decimal(1), missing="own", resolution=Decimal(1))
     assert history == ItemList("history", ("flu", "asthma"), 6, separator="|")
     assert (schema.unit.name, schema.drafted, schema.class_attribute, schema.drop) == ("row", False, "ward", ("patient_id",))
     assert schema.class_labels == ("north", "south", "other")
@@ -96,10 +97,22 @@ def test_the_fingerprint_follows_the_meaning_of_the_codes_only() -> None:
     same = ["drafted = true", 'unit = "row"']
     assert all(Schema.from_toml(with_lines(line)).fingerprint == base.fingerprint for line in same)
     assert Schema.from_toml(with_lines("low = 0.0", instead_of="low = 0")).fingerprint == base.fingerprint
-    assert Schema.from_toml(PATIENTS.replace('class = "ward"\n', "")).fingerprint == base.fingerprint
+    assert Schema.from_toml(with_lines("low = 0", "resolution = 1.0", instead_of="low = 0")).fingerprint == base.fingerprint
+    assert Schema.from_toml(with_lines("low = 0", "missing = 'own'", instead_of="low = 0")).fingerprint == base.fingerprint
+    no_class = PATIENTS.replace('class = "ward"\n', "").replace('"other"]', '"other"]\nmissing = "drop"')
+    assert Schema.from_toml(no_class).fingerprint == base.fingerprint
     others = [
         PATIENTS.replace("high = 110", "high = 111"),
         PATIENTS.replace("high = 110", "high = 110\nmissing = 3"),
+        PATIENTS.replace("high = 110", "high = 110\nmissing = 'drop'"),
+        PATIENTS.replace("high = 110", "high = 110\nresolution = 0.5"),
+        PATIENTS.replace("high = 110", "high = 110\nstep = 10"),
+        PATIENTS.replace("high = 110", "high = 110\nedges = [18, 65]"),
+        PATIENTS.replace("high = 110", "high = 110\nedges = [18, 66]"),
+        PATIENTS.replace("high = 110", "high = 110\nscale = 'log'"),
+        PATIENTS.replace("at_most = 6", "at_most = 6\n[attributes.x]\nkind = 'nominal'\ncategories = ['a']"),
+        PATIENTS.replace("at_most = 6", "at_most = 6\n[attributes.x]\nkind = 'nominal'\ncategories = ['a']\nother = 'a'"),
+        PATIENTS.replace("at_most = 6", "at_most = 6\n[attributes.x]\nkind = 'nominal'\ncategories = ['a']\nmissing = 'a'"),
         PATIENTS.replace('["north", "south", "other"]', '["south", "north", "other"]'),
         PATIENTS.replace('["north", "south", "other"]', '["north", "south", "other"]\nother = "north"'),
         PATIENTS.replace("at_most = 6", "at_most = 7"),
@@ -225,11 +238,41 @@ def test_siblings_of_one_name_are_refused_because_toml_cannot_tell_them_apart() 
         (with_lines("high = 0", instead_of="high = 110"), "low < high"),
         (with_lines("high = -5", instead_of="high = 110"), "low < high"),
         (with_lines("low = 0", "step = 0", instead_of="low = 0"), "positive step"),
+        (with_lines("low = 0", "resolution = 0", instead_of="low = 0"), "positive step and resolution"),
+        (with_lines("low = 0", "resolution = -1", instead_of="low = 0"), "positive step and resolution"),
+        (with_lines("low = 0", "resolution = '1'", instead_of="low = 0"), "'resolution' must be a number"),
+        (with_lines("low = 0", "resolution = 200", instead_of="low = 0"), "leaves one value between its bounds"),
+        (with_lines("low = 0", "resolution = 1e-8", instead_of="low = 0"), r"more than 2\^30 values"),
+        (with_lines("low = 0", "resolution = 2", instead_of="low = 0"), "two edges have no value between them"),
+        (with_lines("low = 0", "scale = 'linear'", instead_of="low = 0"), "'scale' must be \"log\""),
+        (with_lines("low = 0", "scale = 3", instead_of="low = 0"), "'scale' must be text"),
+        (
+            with_lines("low = 0", "scale = 'log'", "step = 1", instead_of="low = 0"),
+            "needs one of 'step', 'edges' or 'scale'",
+        ),
+        (with_lines("low = 0", "edges = [1]", "step = 1", instead_of="low = 0"), "needs one of 'step', 'edges' or 'scale'"),
+        (with_lines("low = 0", "edges = [1]", "scale = 'log'", instead_of="low = 0"), "needs one of"),
+        (with_lines("low = 0", "edges = 18", instead_of="low = 0"), "'edges' must be a list"),
+        (with_lines("low = 0", "edges = ['18']", instead_of="low = 0"), "'edge' must be a number"),
+        (with_lines("low = 0", "edges = [65, 18]", instead_of="low = 0"), "edges rise from above low on"),
+        (with_lines("low = 0", "edges = [18, 18]", instead_of="low = 0"), "edges rise from above low on"),
+        (with_lines("low = 0", "edges = [0, 18]", instead_of="low = 0"), "edges rise from above low on"),
+        (with_lines("low = 0", "edges = [18, 111]", instead_of="low = 0"), "no edge lies above high"),
+        (with_lines("low = 0", f"edges = {list(range(1, 4097))}", instead_of="low = 0"), "at most 4095"),
+        (with_lines("low = 0", "missing = 111", instead_of="low = 0"), "must lie within its bounds"),
+        (with_lines("low = 0", "missing = -1", instead_of="low = 0"), "must lie within its bounds"),
+        (with_lines("low = 0", "missing = 'none'", instead_of="low = 0"), '"own", "drop" or a number'),
+        (PATIENTS.replace('"other"]', '"other"]\nmissing = "own"'), "cannot have gaps as a class of their own"),
+        (PATIENTS.replace('"other"]', '"other"]\nmissing = "west"'), '"own", "drop" or one of its categories'),
+        (PATIENTS.replace('"other"]', '"other"]\nmissing = 3'), "'missing' must be text"),
+        (PATIENTS.replace('"other"]', '"(missing)"]'), "is the label of gaps"),
         (with_lines("low = 0", "step = -1", instead_of="low = 0"), "positive step"),
         (with_lines("low = 0", "missing = nan", instead_of="low = 0"), "'missing' must be a number"),
         (with_lines("high = 4096", instead_of="high = 110"), f"more than {MOST_GRID_POINTS} grid points"),
-        (with_lines("high = 1e14", instead_of="high = 110"), f"more than {MOST_GRID_POINTS} grid points"),
+        (with_lines("high = 1e9", instead_of="high = 110"), f"more than {MOST_GRID_POINTS} grid points"),
+        (with_lines("high = 1e14", instead_of="high = 110"), r"more than 2\^30 values"),
         (with_lines("low = 0", "step = 0.001", instead_of="low = 0"), "grid points"),
+        (with_lines("low = 109.9999999", "step = 1e-9", instead_of="low = 0"), None),
         (with_lines("low = 109.9999999999", "step = 1e-12", instead_of="low = 0"), None),
         (
             with_lines("low = 100000000000000", "step = 0.001", instead_of="low = 0").replace("110", "100000000000001"),
@@ -315,6 +358,8 @@ def test_a_schema_built_in_python_is_held_to_the_same_rules() -> None:
 
 def test_the_largest_grid_and_the_largest_category_list_are_allowed() -> None:
     assert Numeric("x", Decimal(0), Decimal(4095), Decimal(1), Decimal(0)).size == MOST_GRID_POINTS
+    assert Numeric("x", Decimal(0), Decimal(4095), Decimal(1)).size == MOST_GRID_POINTS + 1  # and gaps
+    assert Numeric("x", Decimal(0), Decimal(2**30), Decimal(2**20)).values == 2**30 + 1
     assert Nominal("n", tuple(map(str, range(MOST_CATEGORIES))), "0", missing="0").size == MOST_CATEGORIES
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpmine.base.errors import ExpressionError, SchemaError
 from dpmine.facts.encoding import Codes, smallest_type
-from dpmine.facts.kinds.columns import ColumnInHand, SingleColumns
+from dpmine.facts.kinds.columns import ColumnInHand, Proposal, SingleColumns
 from dpmine.facts.kinds.kind import Ordered
 from dpmine.facts.sources import Source
 from dpmine.facts.toml_tables import refuse_unknown_keys, value_at
@@ -32,22 +32,18 @@ class Weekday(Ordered):
             raise SchemaError(f"Attribute {self.name!r}: 'first' must be a day such as Monday. Got {self.first!r}.")
 
     @property
-    def size(self) -> int:
+    def cells(self) -> int:
         return len(DAYS)
-
-    @property
-    def other_code(self) -> int:
-        return 0
 
     def label(self, code: int) -> str:
         return DAYS[(DAYS.index(self.first) + code) % len(DAYS)]
 
     def day(self, text: str | None) -> int | None:
         """The code of a text; None where it is no day."""
-        found = [code for code in range(self.size) if text in (self.label(code), self.label(code)[:3])]
+        found = [code for code in range(self.cells) if text in (self.label(code), self.label(code)[:3])]
         return found[0] if found else None
 
-    def number(self, text: str) -> Decimal:
+    def parsed(self, text: str) -> Decimal:
         code = self.day(text)
         if code is None:
             raise ExpressionError(f"{self.name!r} has no day {text!r}. Name one such as Monday.")
@@ -56,14 +52,14 @@ class Weekday(Ordered):
     def written(self, number: Decimal) -> str:
         return self.label(int(number))
 
-    def point(self, code: int) -> Decimal:
-        return Decimal(code)
+    def value_point(self, value: int) -> Decimal:
+        return Decimal(value)
 
-    def first_code_at_least(self, number: Decimal) -> int:
+    def first_value_at_least(self, number: Decimal) -> int:
         return int(number)
 
     def describe(self) -> str:
-        return f"values of {self.name!r} are the days from {self.label(0)} to {self.label(self.size - 1)}"
+        return f"values of {self.name!r} are the days from {self.label(0)} to {self.label(self.cells - 1)}"
 
     def form(self) -> dict[str, Any]:
         return {"kind": self.kind, "first": self.first}
@@ -78,9 +74,9 @@ class WeekdayColumns(SingleColumns[Weekday]):
 
     def encode(self, source: Source, attribute: Weekday) -> Codes:
         days = [attribute.day(text) for text in source.texts(attribute.name)]
-        return np.array([attribute.other_code if day is None else day for day in days], smallest_type(attribute.size))
+        return np.array([day or 0 for day in days], smallest_type(attribute.size))
 
-    def values(self, attribute: Weekday) -> NDArray[Any]:
+    def shown(self, attribute: Weekday) -> NDArray[Any]:
         return np.array([attribute.label(code) for code in range(attribute.size)], dtype=object)
 
     def check(self, source: Source, attribute: Weekday) -> dict[str, int]:
@@ -90,5 +86,5 @@ class WeekdayColumns(SingleColumns[Weekday]):
     def recognises(self, column: ColumnInHand) -> bool:
         return bool(column.distinct) and set(column.distinct) <= {*DAYS, *(day[:3] for day in DAYS)}
 
-    def propose(self, column: ColumnInHand) -> Weekday:
-        return Weekday(column.name)
+    def propose(self, column: ColumnInHand) -> Proposal[Weekday]:
+        return Proposal(Weekday(column.name), "names of days")

@@ -103,6 +103,8 @@ QUESTIONS: dict[str, tuple[object, ...]] = {
     "median": ("--column", "age", "--epsilon", "0.5"),
     "max": ("--column", "age", "--epsilon", "0.5"),
     "variance": ("--column", "dose", "--epsilon", "0.5"),
+    "std": ("--column", "dose", "--epsilon", "0.5"),
+    "covariance": ("--column", "dose", "--with", "age", "--epsilon", "0.5"),
     "quantile": ("--column", "age", "--order", "0.25", "--epsilon", "0.5"),
 }
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from golden_table import FOUR_CLASSES, PERSONS, PUBLIC_ROWS, SCHEMA, TABLE
+from golden_table import FOUR_CLASSES, GAPS, PERSONS, PUBLIC_ROWS, SCHEMA, TABLE
 from golden_world import World, entry
 
 import dpmine as dm
@@ -55,6 +55,7 @@ TREES: dict[str, tuple[Make, Schema]] = {
     ),
     "TreeClassifier by information gain": (lambda: dm.TreeClassifier(2, 3, "infogain"), SCHEMA),
     "TreeClassifier of four classes": (lambda: dm.TreeClassifier(epsilon=2, max_depth=3), FOUR_CLASSES),
+    "TreeClassifier of rows with gaps": (lambda: dm.TreeClassifier(epsilon=4, max_depth=3), GAPS),
     "TreeClassifier of persons": (lambda: dm.TreeClassifier(epsilon=4, max_depth=3), PERSONS),
     "SulqID3": (lambda: dm.SulqID3(epsilon=5, max_depth=2), SCHEMA),
     "SulqID3 with few bins": (lambda: dm.SulqID3(epsilon=20, max_depth=2, bins=3), SCHEMA),
@@ -128,6 +129,7 @@ CLUSTERS: dict[str, tuple[Make, Schema]] = {
         lambda: dm.KMeans(3, epsilon=4, attributes=["age", "dose"], scaling="bounds", method="grid", seed=SEED),
         SCHEMA,
     ),
+    "KMeans of rows with gaps": (lambda: dm.KMeans(3, epsilon=4, attributes=["age", "weight"], seed=SEED), GAPS),
     "KMeans by a tree": (lambda: dm.KMeans(3, epsilon=8, scaling="bounds", method="tree", seed=SEED), SCHEMA),
     "KMeans in own units": (
         lambda: dm.KMeans(2, epsilon=8, attributes=["age", "weight"], scaling="none", seed=SEED),
@@ -186,6 +188,7 @@ RELEASES: dict[str, tuple[Make, Schema]] = {
         SCHEMA,
     ),
     "TreeRelease of four classes": (lambda: dm.TreeRelease(epsilon=4, max_depth=2), FOUR_CLASSES),
+    "TreeRelease of rows with gaps": (lambda: dm.TreeRelease(epsilon=4, max_depth=2), GAPS),
     "TreeRelease of persons": (lambda: dm.TreeRelease(epsilon=8, max_depth=2), PERSONS),
 }
 NOT_IN_SHEETS = ("date", "dpmine", "schema", "schema_fingerprint")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from golden_forms import solved
-from golden_table import PERSONS, SCHEMA
+from golden_table import GAPS, PERSONS, SCHEMA
 from golden_world import question
 
 import dpmine as dm
@@ -20,7 +20,7 @@ from dpmine.language.splits import Divide, Multiway, Specialise
 from dpmine.questions.private_tree import CutRule
 
 EPSILON = "0.5"
-NEAREST = Nearest(("age", "dose"), (1, 5), ((30, 20), (60, 60), (80, 90)))
+NEAREST = Nearest(("age", "dose"), (100, 20), (1, 5), ((30, 20), (60, 60), (80, 90)))
 """Centres in positions, of which a step of age is 1 long and a step of dose 5."""
 BY_COUGH = ScoreSplit(dm.parse_key("cough"), (ScoreLeaf((7, 3)), ScoreLeaf((4, 6))))
 BY_AGE = ScoreSplit(dm.parse_key("age:40:60"), (ScoreLeaf((9, 1)), ScoreLeaf((5, 5)), ScoreLeaf((2, 8))))
@@ -136,6 +136,9 @@ for _column in ("age", "dose"):
     question(f"mean/{_column}", lambda table, column=_column: table.mean(column, epsilon=EPSILON))
     question(f"variance/{_column}", lambda table, column=_column: table.variance(column, epsilon=EPSILON), duckdb=True)
     question(f"median/{_column}", lambda table, column=_column: table.median(column, epsilon=EPSILON))
+    question(f"std/{_column}", lambda table, column=_column: table.std(column, epsilon=EPSILON), duckdb=True)
+question("covariance/age and dose", lambda table: table.covariance("age", "dose", epsilon=EPSILON), duckdb=True)
+question("covariance/preview", lambda table: table.preview.covariance("age", "dose", epsilon=EPSILON))
 question("sum/of persons", lambda table: table.sum("age", epsilon=EPSILON), schema=PERSONS)
 question("mean/of too few rows", lambda table: table.where("age >= 99").mean("age", epsilon="0.1"))
 question("variance/of too few rows", lambda table: table.where("age >= 99").variance("age", epsilon="0.1"))
@@ -143,7 +146,7 @@ question("quantile/a quarter", lambda table: table.quantile("age", "0.25", epsil
 question("quantile/three decimals", lambda table: table.quantile("dose", 0.875, epsilon=EPSILON))
 question("min/age", lambda table: table.min("age", epsilon=EPSILON))
 question("max/age", lambda table: table.max("age", epsilon=EPSILON))
-for _name in ("sum", "mean", "variance", "median", "max"):
+for _name in ("sum", "mean", "variance", "std", "median", "max"):
     question(f"{_name}/preview", lambda table, name=_name: getattr(table.preview, name)("dose", epsilon=EPSILON))
 question("quantile/preview", lambda table: table.preview.quantile("age", "0.25", epsilon=EPSILON))
 
@@ -158,6 +161,32 @@ for _name in ("sums", "means"):
     question(f"{_name}/preview", lambda table, name=_name: getattr(table.preview, name)(["age", "dose"], epsilon=1))
 question("means/of persons", lambda table: table.means(["age", "dose"], epsilon=1), schema=PERSONS)
 question("means/of too few rows", lambda table: table.where("age >= 99").means(["age", "dose"], epsilon="0.1"))
+
+# -- of rows that lack a value -----------------------------------------------------------------------------------------
+
+GAPPED: dict[str, Callable[[dm.PrivateTable], Any]] = {
+    "histogram/of gaps with a label": lambda table: table.histogram("ward", "age", epsilon=1),
+    "histogram/of dropped gaps": lambda table: table.histogram("cough", "dose", epsilon=1),
+    "histogram/of bins and gaps": lambda table: table.histogram(col("age").bins(30, 50.5), epsilon=1),
+    "histogram/of groups and gaps": lambda table: table.histogram(col("ward").groups({"warm": ["south"]}), epsilon=1),
+    "histogram/on a logarithmic grid": lambda table: table.histogram("weight", epsilon=1),
+    "sparse_histogram/of dropped gaps": lambda table: table.sparse_histogram("cough", "ward", epsilon=1, at_least=3),
+    "count/of rows that lack a value": lambda table: table.where("age is missing or ward is missing").count(epsilon=1),
+    "count/where a gap leaves it open": lambda table: table.where(~(col("age") > 40.5)).count(epsilon=1),
+    "count/of parts of rows with gaps": _train_and_test,
+    "sum/of rows that have a value": lambda table: table.sum("age", epsilon=EPSILON),
+    "mean/of rows that have a value": lambda table: table.mean("age", epsilon=EPSILON),
+    "variance/of rows that have a value": lambda table: table.variance("dose", epsilon=EPSILON),
+    "covariance/of rows that have both": lambda table: table.covariance("age", "dose", epsilon=EPSILON),
+    "sums/of rows that have each": lambda table: table.sums(["age", "dose"], epsilon=1),
+    "means/of rows that have all": lambda table: table.means(["age", "dose"], epsilon=1),
+    "median/of rows that have a value": lambda table: table.median("dose", epsilon=EPSILON),
+    "median/geometric of rows that have a value": lambda table: table.median("age", epsilon=1, design="geometric"),
+    "choose/of a label that is no gap": lambda table: table.choose("cough", epsilon=1),
+    "choose/of splits with gaps": lambda table: table.choose(["age", "dose", "ward"], score="max", epsilon=1),
+}
+for _name, _ask in GAPPED.items():
+    question(_name, _ask, schema=GAPS, duckdb=True)
 
 # -- through designed noise --------------------------------------------------------------------------------------------
 

@@ -44,6 +44,21 @@ SCHEMA = Schema(
 )
 PERSONS = replace(SCHEMA, name="golden-persons", drop=(), unit=Unit("person", 2))
 """A person may have two rows that count, and every question costs twice its epsilon."""
+GAPS = Schema(
+    "golden-gaps",
+    (
+        Nominal("ward", WARDS, taxonomy=TAXONOMY),
+        Nominal("cough", COUGH, missing="drop"),
+        Numeric("age", Decimal(0), Decimal(100), Decimal(10)),
+        Numeric("dose", Decimal(0), Decimal(5), None, "drop", Decimal("0.01"), (Decimal(1), Decimal("2.5"))),
+        Numeric("weight", Decimal(40), Decimal(120), None, scale="log"),
+        Nominal("diagnosis", DIAGNOSES, missing="drop"),
+    ),
+    1000,
+    "diagnosis",
+    ("person",),
+)
+"""Rows may lack a value, with a label of its own or dropped, and grids are coarser than values, even or not."""
 FOUR_CLASSES = replace(SCHEMA, class_attribute="ward")
 DRAFTED = replace(SCHEMA, drafted=True)
 

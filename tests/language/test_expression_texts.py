@@ -20,7 +20,27 @@ from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Test
 from dpmine.language.parsing import DEEPEST, LONGEST
 from dpmine.language.predicates import WORDS, And, Compare, Contains, IsIn, Not, Or, Predicate, quoted
 
-TOKENS = ["and", "or", "not", "in", "contains", "true", "false", "(", ")", "[", "]", ",", "==", "=", "!=", "<", "<="]
+TOKENS = [
+    "is",
+    "missing",
+    "and",
+    "or",
+    "not",
+    "in",
+    "contains",
+    "true",
+    "false",
+    "(",
+    ")",
+    "[",
+    "]",
+    ",",
+    "==",
+    "=",
+    "!=",
+    "<",
+    "<=",
+]
 TOKENS += [
     ">",
     ">=",

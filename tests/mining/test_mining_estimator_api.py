@@ -430,9 +430,9 @@ def test_a_forest_of_the_most_trees_can_be_judged_and_saved(tmp_path: Path) -> N
         (b"{}", "not a saved model"),
         (b"[1, 2]", "not a saved model"),
         (b'{"format": "dpmine model", "version": 99}', "was saved in format 99"),
-        (b'{"format": "dpmine model", "version": 1, "algorithm": "Oracle"}', "unknown algorithm"),
-        (b'{"format": "dpmine model", "version": 1, "algorithm": ["DiffPID3"]}', "algorithm"),
-        (b'{"format": "dpmine model", "version": 1, "algorithm": "DiffPID3"}', "not a complete model"),
+        (b'{"format": "dpmine model", "version": 2, "algorithm": "Oracle"}', "unknown algorithm"),
+        (b'{"format": "dpmine model", "version": 2, "algorithm": ["DiffPID3"]}', "algorithm"),
+        (b'{"format": "dpmine model", "version": 2, "algorithm": "DiffPID3"}', "not a complete model"),
         (b"[" * 100_000, "not a saved model"),
     ],
 )

@@ -28,7 +28,7 @@ def table_of(*attributes: dm.Numeric) -> dict[str, list[float]]:
     table = {}
     for attribute in attributes:
         codes = np.random.default_rng(attribute.size).integers(0, attribute.size, ROWS)
-        table[attribute.name] = attribute.edges[codes].tolist()
+        table[attribute.name] = [float(attribute.point(int(code))) for code in codes]
     return table
 
 
@@ -185,14 +185,15 @@ def test_a_patch_that_rises_a_little_counts_only_where_it_hangs_together_with_on
     counts = np.zeros((30, 30), dtype=np.int64)
     counts[4:7, 4:7], counts[4:7, 7:13] = 1000, 60  # rows, with a low ridge beside them
     counts[20:23, 20:23] = 60  # as high as the ridge, and alone
-    kept = _clear(counts, deviation=42.0)
+    even = (np.ones(30), np.ones(30))
+    kept = _clear(counts, 42.0, even)
     assert kept[5, 5]
     assert kept[5, 10]
     assert not kept[15:, 15:].any()
-    assert _clear(counts, deviation=30.0)[21, 21]  # where noise is less, it is rows
+    assert _clear(counts, 30.0, even)[21, 21]  # where noise is less, it is rows
 
 
 def test_with_hardly_any_noise_every_cell_with_rows_is_kept() -> None:
     counts = np.zeros((5, 1), dtype=np.int64)
     counts[2, 0] = 1
-    assert _clear(counts, deviation=0.0).all()  # within reach of the wider neighbourhood
+    assert _clear(counts, 0.0, (np.ones(5), np.ones(1))).all()  # within reach of the wider neighbourhood

@@ -226,7 +226,7 @@ def with_noise_for(sensitivity: Callable[[int, int], int]) -> Callable[..., tupl
     """Laws of sums of offsets that are made for a sensitivity that follows from radius and dimensions."""
 
     def laws(self: Any, question: Any, facts: Any, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
-        dimensions = len(question.nearest.attributes)
+        dimensions = len(question.nearest.places)
         return tuple(
             law for radius in question.radii for law in (laplace(sensitivity(radius, dimensions), epsilon),) * dimensions
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -39,14 +40,14 @@ def only(asked: Sequence[tuple[Query, Reply]], kind: type) -> list[tuple[Any, An
 
 
 def whole_positions(points: Points, space: Space) -> list[tuple[int, ...]]:
-    """Rows as positions, worked out here in Python's integers."""
-    return [
-        tuple(
-            int((Decimal(str(number)) - a.low) / a.step) * scale
-            for number, a, scale in zip(row, space.attributes, space.scales, strict=True)
-        )
-        for row in points.tolist()
-    ]
+    """Rows as positions, worked out here in fractions: numbers at the attributes' resolution, rounded to steps."""
+
+    def position(number: float, attribute: Numeric, steps: int, scale: int) -> int:
+        low, high = attribute.numbers.low, attribute.numbers.high
+        return math.floor((Fraction(str(number)) - low) / (high - low) * steps + Fraction(1, 2)) * scale
+
+    places = list(zip(space.attributes, space.steps, space.scales, strict=True))
+    return [tuple(position(number, *place) for number, place in zip(row, places, strict=True)) for row in points.tolist()]
 
 
 def lloyd_step(
@@ -95,6 +96,17 @@ def test_dplloyd_without_noise_is_lloyd_step_by_step(dimensions: int, options: d
     for seed in range(3):
         points = np.clip(np.rint(np.random.default_rng(seed).normal(55, 25, (60, dimensions))), 0, 100)
         assert is_lloyd(dm.DPLloyd(4, HUGE, seed=seed, **options), points, schema)
+
+
+@pytest.mark.parametrize("finest", ["0.1", "0.001", "0.00001"])
+def test_dplloyd_is_lloyd_on_values_finer_than_the_grid(finest: str) -> None:
+    """Ten thousand values are as they are, ten million are rounded to steps; codes of five would be another table."""
+    high = Decimal(1000) if finest == "0.1" else Decimal(100)
+    attributes = tuple(Numeric(f"x{place}", Decimal(0), high, Decimal(5), Decimal(0), Decimal(finest)) for place in range(2))
+    schema = Schema("fine", attributes, 1000)
+    points = np.random.default_rng(4).uniform(0, float(high), (50, 2)).round(-Decimal(finest).adjusted())
+    for scaling in ("none", "bounds"):
+        assert is_lloyd(dm.DPLloyd(3, HUGE, 4, seed=2, scaling=scaling), points, schema)
 
 
 def test_dplloyd_without_noise_is_lloyd_from_starts_that_leave_clusters_empty() -> None:

@@ -70,7 +70,7 @@ def test_the_file_says_what_it_holds_and_nothing_else() -> None:
     form = FITTED["grid"].to_json()
     assert list(form) == [
         *("format", "version", "algorithm", "params", "cost", "schema"),
-        *("attributes", "scales", "centres", "sizes", "synopsis"),
+        *("attributes", "steps", "scales", "centres", "sizes", "synopsis"),
     ]
     assert (form["algorithm"], form["attributes"]) == ("KMeans", ["x", "y"])
     assert all(type(place) is int for centre in form["centres"] for place in centre)
@@ -122,6 +122,10 @@ WRONG_NUMBERS = [
     (("sizes", 0), 1e19, "impossible numbers"),
     (("sizes", 0), True, None),
     (("sizes",), [1], "do not fit"),
+    (("steps", 0), 0, "steps"),
+    (("steps", 0), 1.5, "steps"),
+    (("steps", 0), 101, "more steps than values"),
+    (("steps",), [100], "steps"),
     (("scales", 0), 0, "scale"),
     (("scales", 0), 2**40, "scales are impossible"),
     (("scales",), [1], "scale"),

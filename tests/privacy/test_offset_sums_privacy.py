@@ -41,13 +41,13 @@ Row = tuple[int, ...]
 
 SCHEMA = Schema("tiny", (number("x", 5), number("y", 3)), 100)
 KINDS: list[Row] = list(itertools.product(range(5), range(3)))
-PLANE = Nearest(("x", "y"), (3, 2), ((2, 1), (10, 3), (11, 0)))
+PLANE = Nearest(("x", "y"), (4, 2), (3, 2), ((2, 1), (10, 3), (11, 0)))
 QUESTIONS: dict[str, OffsetSums] = {
     "different radii": OffsetSums(PLANE, ((9, 1), (1, 3), (11, -5)), (3, 8, 1)),
     "origins far away": OffsetSums(PLANE, ((-50, 20), (40, 40), (0, -9)), (7, 7, 7)),
     "radii that clip nobody": OffsetSums(PLANE, ((0, 0), (6, 2), (12, 0)), (100, 200, 300)),
-    "one cluster in one dimension": OffsetSums(Nearest(("x",), (4,), ((8,),)), ((8,),), (5,)),
-    "a cluster that nobody is in": OffsetSums(Nearest(("x",), (1,), ((2,), (2,))), ((0,), (0,)), (4, 2)),
+    "one cluster in one dimension": OffsetSums(Nearest(("x",), (4,), (4,), ((8,),)), ((8,),), (5,)),
+    "a cluster that nobody is in": OffsetSums(Nearest(("x",), (4,), (1,), ((2,), (2,))), ((0,), (0,)), (4, 2)),
 }
 
 
@@ -132,7 +132,7 @@ def test_an_extreme_row_in_ten_dimensions_loses_epsilon_and_no_more() -> None:
     """(r, ..., r) with d = 10: the L1 bound is 10 r (erratum E4: the slide's Dom is not r)."""
     names = tuple(f"n{place}" for place in range(10))
     schema = Schema("ten", tuple(number(name, 2) for name in names), 10)
-    nearest = Nearest(names, (100,) * 10, ((0,) * 10,))
+    nearest = Nearest(names, (1,) * 10, (100,) * 10, ((0,) * 10,))
     for radius, wanted in ((1000, EPSILON), (100, EPSILON), (999, 990 * EPSILON / 999), (2000, EPSILON / 2)):
         query = asked(OffsetSums(nearest, ((0,) * 10,), (radius,)))
         assert loss(released([], query, schema), released([(1,) * 10], query, schema)) == wanted
@@ -156,7 +156,7 @@ def test_noise_on_an_empty_table_has_scale_radius_over_epsilon() -> None:
     names = tuple(f"n{place}" for place in range(10))
     schema = Schema("ten", tuple(number(name, 2) for name in names), 10)
     clusters = 800
-    nearest = Nearest(names, (1,) * 10, tuple((place, *(0,) * 9) for place in range(clusters)))
+    nearest = Nearest(names, (1,) * 10, (1,) * 10, tuple((place, *(0,) * 9) for place in range(clusters)))
     radii = tuple((7, 500)[place % 2] for place in range(clusters))
     kernel = kernel_over(table_of([], schema), UNTOUCHED, Kernel)
     query = asked(OffsetSums(nearest, ((0,) * 10,) * clusters, radii))
@@ -180,7 +180,7 @@ def noise_by(radius_of: Callable[[tuple[int, ...], int], int]) -> Iterator[None]
     """The door noises every number of a cluster for another radius than its own."""
 
     def planted(self: Any, question: Any, facts: Any, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
-        dimensions = len(question.nearest.attributes)
+        dimensions = len(question.nearest.places)
         return (laplace(radius_of(question.radii, dimensions), epsilon),) * (len(question.radii) * dimensions)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -221,7 +221,7 @@ def empty_clusters_left_out() -> Iterator[None]:
         question = asked.question
         sums = asked.engine.clipped_sums(asked.cells, question.nearest, question.origins, question.radii)
         (counts,) = asked.engine.counts(asked.cells, [(question.nearest,)])
-        laws = asked.laws[asked.units[0]][:: len(question.nearest.attributes)]
+        laws = asked.laws[asked.units[0]][:: len(question.nearest.places)]
         noisy = [
             add_noise(row, asked.noise, law.fraction) for row, law, rows in zip(sums, laws, counts[0], strict=True) if rows
         ]

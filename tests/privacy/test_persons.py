@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import dpmine as dm
 from dpmine.base.epsilon import Epsilon
+from dpmine.engines import persons as persons_module
 from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.memory import MemoryEngine
 from dpmine.engines.persons import capped
@@ -29,19 +30,20 @@ from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import FileSource, open_source
-from dpmine.language.keys import AttributeKey, Part
+from dpmine.language.keys import AttributeKey, Bins, Part
 from dpmine.language.resolver import resolve_cells
 from dpmine.language.resolving_keys import resolve_key
 from dpmine.language.views import LEAF, Split
 
 KEY = bytes(range(32))
+EVERY_SIZE = Bins("size", ("0.5", "1", "1.5", "2"))
 Row = tuple[Any, str, int, tuple[str, ...]]
 
 
 def schema(at_most: int) -> Schema:
     attributes = (
-        Nominal("colour", ("red", "blue"), "red", missing="red"),
-        Numeric("size", Decimal(0), Decimal(2), Decimal(1), Decimal(0)),
+        Nominal("colour", ("red", "blue"), None),
+        Numeric("size", Decimal(0), Decimal(2), Decimal(2), "drop", resolution=Decimal("0.5")),  # four values share a code
         ItemList("had", ("flu", "gout"), 3),
     )
     return Schema("persons", attributes, 1000, unit=Unit("who", at_most))
@@ -53,13 +55,13 @@ def columns(rows: list[Row]) -> dict[str, list[Any]]:
 
 
 def contents(table: EncodedTable) -> Counter[Any]:
-    """The rows as a multiset of values."""
+    """The rows as a multiset of values, not of codes."""
     had = [[] for _ in range(table.rows)]
     for row, item in zip(table.lists["had"].rows.tolist(), table.lists["had"].items.tolist(), strict=True):
         had[row].append(item)
     return Counter(
         (int(colour), int(size), tuple(items))
-        for colour, size, items in zip(table.codes["colour"], table.codes["size"], had, strict=True)
+        for colour, size, items in zip(table.values["colour"], table.values["size"], had, strict=True)
     )
 
 
@@ -68,8 +70,8 @@ def kept(rows: list[Row], at_most: int, key: bytes = KEY) -> Counter[Any]:
 
 
 row_values = st.tuples(
-    st.sampled_from(["red", "blue"]),
-    st.integers(0, 2),
+    st.sampled_from(["red", "blue", None]),
+    st.sampled_from([0, 0.5, 1, 1.5, 2, None]),
     st.lists(st.sampled_from(["flu", "gout"]), max_size=2).map(tuple),
 )
 persons = st.dictionaries(st.sampled_from(["ann", "bob", "1", " ann", "é"]), st.lists(row_values, max_size=6), max_size=4)
@@ -131,13 +133,13 @@ def test_a_shared_file_table_keeps_other_rows_under_another_key(tmp_path: Path) 
     path = tmp_path / "p.parquet"
     write([(f"p{number % 20}", "red", number % 3, ()) for number in range(200)], path)
     table = DuckDBFiles(schema(1), FileSource(path, keep_in_files=True))
-    cells, groups = resolve_cells((), LEAF, schema(1)), [(resolve_key(AttributeKey("size"), schema(1)),)]
+    cells, groups = resolve_cells((), LEAF, schema(1)), [(resolve_key(EVERY_SIZE, schema(1)),)]
     found = {str(SqlEngine(table, bytes([number] * 32)).counts(cells, groups)[0].tolist()) for number in range(8)}
     assert len(found) > 1
 
 
 def first_k_by_position(rows: list[Row], at_most: int) -> Counter[Any]:
-    """The planted mistake: the first k rows of each person as they stand in the table."""
+    """A planted mistake: the first k rows of each person as they stand in the table."""
     seen: Counter[Any] = Counter()
     chosen = []
     for row in rows:
@@ -154,6 +156,24 @@ def test_taking_rows_by_position_would_depend_on_their_order() -> None:
     assert len({frozenset(kept(order, 1).items()) for order in orders}) == 1
 
 
+def test_keeping_rows_by_their_codes_would_depend_on_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that share all codes are then taken for the same row, and which of them stays is up to their places."""
+    rows: list[Row] = [("ann", "red", size, ()) for size in (0, 0.5, 1, 1.5)]
+    orders = [list(order) for order in itertools.permutations(rows)]
+    assert len({frozenset(kept(order, 1).items()) for order in orders}) == 1
+    monkeypatch.setattr(persons_module, "_kept", of_codes(persons_module._kept))
+    assert len({frozenset(kept(order, 1).items()) for order in orders}) == 4
+
+
+def of_codes(chosen: Any) -> Any:
+    """A planted mistake: a row is its codes."""
+
+    def planted(table: EncodedTable, *rest: Any) -> Any:
+        return chosen(EncodedTable(table.schema, table.rows, table.codes, table.lists, table.encoding), *rest)
+
+    return planted
+
+
 def test_the_order_of_a_list_decides_between_rows_that_hash_alike() -> None:
     """The hash of a list does not see the order of its items; the tie is broken by the items, not by position."""
     rows: list[Row] = [("ann", "red", 0, ("flu", "gout")), ("ann", "red", 0, ("gout", "flu"))]
@@ -168,13 +188,13 @@ def test_no_kind_of_row_is_preferred_throughout() -> None:
 
 
 def test_another_key_keeps_other_rows() -> None:
-    rows: list[Row] = [("ann", "red", size, had) for size in range(3) for had in ((), ("flu",), ("gout",))]
+    rows: list[Row] = [("ann", "red", size, had) for size in (0, 0.5, 1) for had in ((), ("flu",), ("gout",))]
     assert len({frozenset(kept(rows, 2, bytes([number] * 32)).items()) for number in range(20)}) > 5
 
 
 def write(rows: list[Row], path: Path) -> None:
     table = columns(rows)
-    types = {"who": pa.string(), "colour": pa.string(), "size": pa.int64(), "had": pa.list_(pa.string())}
+    types = {"who": pa.string(), "colour": pa.string(), "size": pa.float64(), "had": pa.list_(pa.string())}
     pq.write_table(pa.table({name: pa.array(table[name], kind) for name, kind in types.items()}), path)
 
 
@@ -188,7 +208,7 @@ def test_the_duckdb_engine_keeps_the_same_rows(people: dict[str, list[Any]], at_
         memory = MemoryEngine(capped(encode(open_source(path), facts), KEY), KEY)
         in_files = SqlEngine(DuckDBFiles(facts, FileSource(path, keep_in_files=True)), KEY)
         cells = resolve_cells((), Split(Part("p", (1, 1)), (LEAF, LEAF)), facts)
-        groups = [tuple(resolve_key(AttributeKey(name), facts) for name in ("colour", "size")), ()]
+        groups = [tuple(resolve_key(key, facts) for key in (AttributeKey("colour"), EVERY_SIZE)), ()]
         for expected, counts in zip(memory.counts(cells, groups), in_files.counts(cells, groups), strict=True):
             np.testing.assert_array_equal(counts, expected)
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from decimal import Decimal
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
+from support.kernels import SPLIT_KEY
 from support.tiny_tables import KINDS, SCHEMA, Row, all_tables, engine
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.codes.choose_label import ResolvedChooseLabel
 from dpmine.codes.choose_split import ResolvedChooseSplit
 from dpmine.codes.histogram import ResolvedHistogram
+from dpmine.engines.encoding import encode
+from dpmine.engines.memory import MemoryEngine
+from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.schema import Schema
+from dpmine.facts.sources import open_source
 from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part, Test
 from dpmine.language.parsing import parse_predicate
 from dpmine.language.queries import Query, Question, resolve
@@ -140,6 +150,49 @@ def test_counts_are_those_of_the_rows() -> None:
         for colour, size, _ in table:
             cells[0 if colour == "red" else 3 if size >= 1 else 1] += 1  # size 0 never passes the test: leaf 2 is empty
         assert leaves.tolist() == cells
+
+
+# -- values finer than codes, and gaps ------------------------------------------------------------------------------------
+
+FINE = Schema(
+    "fine",
+    (
+        Numeric("size", Decimal(0), Decimal(4), None, "own", Decimal(1), (Decimal(2),)),
+        Numeric("half", Decimal(0), Decimal(1), Decimal(1), "drop", Decimal("0.5")),
+        Nominal("colour", ("red", "blue"), missing="drop"),
+    ),
+    rows_at_most=100,
+)
+FINE_KINDS = list(itertools.product((0, 1, 3, None), (0, 0.5, None), ("red", "green")))
+FINE_QUESTIONS: dict[str, Query] = {
+    "all labels": query(Histogram((AttributeKey("size"), AttributeKey("half"), AttributeKey("colour")))),
+    "bins between codes": query(Histogram((Bins("size", ("1", "3")), Bins("half", ("0.5",), "last")))),
+    "gaps in the last bin": query(Histogram((Bins("size", ("1", "(missing)"), "last"), COLOUR))),
+    "groups": query(Histogram((Groups("colour", (Group("red", ("red",)),)),))),
+    "a test of a gap": query(Histogram((Test(parse_predicate("size is missing or half >= 0.5")),))),
+    "a negated comparison": query(Histogram((AttributeKey("size"),)), Where(parse_predicate("not (size > 0.5)"))),
+    "cells by values": query(Histogram((COLOUR,)), rules=split_by(Bins("size", ("1",)), 3)),
+    "in a part": query(Histogram((AttributeKey("size"),)), Cell(PARTS, 1)),
+}
+
+
+@pytest.mark.parametrize("name", FINE_QUESTIONS)
+def test_one_row_changes_all_counts_by_one_where_values_are_finer_than_codes_and_may_be_missing(name: str) -> None:
+    asked = FINE_QUESTIONS[name]
+    plan = resolve(asked, FINE)
+    plan.check(FINE.domain)
+
+    def counts(rows: tuple[Any, ...]) -> np.ndarray:
+        columns = {name: [row[place] for row in rows] for place, name in enumerate(("size", "half", "colour"))}
+        here = MemoryEngine(encode(open_source(columns), FINE), SPLIT_KEY)
+        return here.counts(plan.cells, [plan.question.keys])[0]  # type: ignore[attr-defined]
+
+    found = set()
+    for table in [(), *itertools.combinations(FINE_KINDS, 1), *itertools.combinations(FINE_KINDS[::5], 2)]:
+        before = counts(table)
+        for row in FINE_KINDS:
+            found |= {int(np.abs(counts((row, *table)) - before).sum())}
+    assert found == ({0, 1} if asked.view.steps else {1})
 
 
 # -- planted mistakes --------------------------------------------------------------------------------------------------

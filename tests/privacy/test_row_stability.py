@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.tiny_tables import KINDS, SCHEMA, Row, encoded, engine
 
-from dpmine.engines.encoding import encode
+from dpmine.engines.encoding import EncodedTable, encode
 from dpmine.engines.hashing import row_parts
 from dpmine.engines.memory.cells import cell_ids
 from dpmine.facts.kinds.items import ItemList
@@ -132,6 +132,52 @@ def test_wide_rows_and_lists_are_as_stable() -> None:
     for count in range(3):
         for rows in itertools.product(kinds, repeat=count):
             assert moves_only_the_new_row(wide_parts, rows, kinds)
+
+
+# -- rows are values and gaps, not codes -------------------------------------------------------------------------------
+
+FINE = Schema(
+    name="fine",
+    attributes=(
+        Numeric("x", Decimal(0), Decimal(4), Decimal(2), "own", resolution=Decimal("0.5")),  # four values share a code
+        Numeric("y", Decimal(0), Decimal(10), None, "drop", edges=(Decimal(9),)),
+        Nominal("n", ("a", "b"), None),
+    ),
+    rows_at_most=100,
+)
+FINE_KINDS = [(0.0, 0.0, "a"), (0.5, 0.0, "a"), (1.5, 0.0, "a"), (None, 0.0, "a"), (4.0, None, "a"), (4.0, 10.0, None)]
+
+
+def fine_table(rows: Sequence[tuple[Any, ...]]) -> EncodedTable:
+    return encode(open_source({name: [row[place] for row in rows] for place, name in enumerate("xyn")}), FINE)
+
+
+def fine_parts(rows: Sequence[tuple[Any, ...]]) -> list[int]:
+    return row_parts(fine_table(rows), b"k" * 32, "s", (1, 1, 1)).tolist()
+
+
+def parts_by_codes(rows: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Planted mistake: a row is its codes."""
+    table = fine_table(rows)
+    coded = EncodedTable(table.schema, table.rows, table.codes, table.lists, table.encoding)
+    return row_parts(coded, b"k" * 32, "s", (1, 1, 1)).tolist()
+
+
+def test_rows_whose_values_are_finer_than_codes_are_as_stable() -> None:
+    for count in range(3):
+        for rows in itertools.product(FINE_KINDS, repeat=count):
+            assert moves_only_the_new_row(fine_parts, rows, FINE_KINDS)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(FINE_KINDS), max_size=12))
+def test_they_are_in_larger_tables(rows: list[tuple[Any, ...]]) -> None:
+    assert moves_only_the_new_row(fine_parts, rows, FINE_KINDS)
+
+
+def test_the_stability_check_catches_identity_over_codes() -> None:
+    tables = [rows for count in range(3) for rows in itertools.product(FINE_KINDS, repeat=count)]
+    assert not all(moves_only_the_new_row(parts_by_codes, rows, FINE_KINDS) for rows in tables)
 
 
 def test_copies_of_one_row_are_spread_over_the_parts() -> None:

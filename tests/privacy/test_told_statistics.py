@@ -26,7 +26,7 @@ from dpmine.base.json_values import from_text, to_text
 from dpmine.codes.designed_statistic import STATISTICS, sensitivity_of
 from dpmine.codes.queries import ResolvedQuery
 from dpmine.design.finite_mechanisms import FiniteMechanism, at_most_ratio
-from dpmine.design.statistic_noise import grid_of
+from dpmine.design.statistic_noise import numbers_of
 from dpmine.engines.encoding import encode
 from dpmine.facts.facts import Unit
 from dpmine.facts.kinds.nominal import Nominal
@@ -36,7 +36,6 @@ from dpmine.facts.sources import open_source
 from dpmine.kernel.door import Kernel
 from dpmine.kernel.ledger.book import Ledger
 from dpmine.kernel.mechanisms import designed_statistic, mechanism, vector_sums
-from dpmine.kernel.mechanisms.designed_statistic import exact_statistic
 from dpmine.kernel.mechanisms.mechanism import laws_of
 from dpmine.language.keys import AttributeKey
 from dpmine.language.parsing import parse_predicate
@@ -50,7 +49,7 @@ from dpmine.tables.asking import query_of
 
 ONE = Epsilon.parse(1)
 Rows = tuple[int, ...]
-"""The codes of one attribute, row by row."""
+"""The values of one attribute, row by row; behind the last one a gap."""
 
 GRIDS = [
     ("0", "1", 5),
@@ -61,6 +60,26 @@ GRIDS = [
     ("100", "7", 3),
     ("-4", "8", 2),
 ]
+
+
+def with_gaps(low: str, step: str, values: int, missing: str) -> Numeric:
+    """Values finer than codes, and gaps."""
+    first, high = Decimal(low), Decimal(low) + Decimal(step) * (values - 1)
+    return Numeric("x", first, high, None, missing, Decimal(step), (first + 2 * Decimal(step),))
+
+
+FACTS = [
+    *(grid_from(*grid) for grid in GRIDS),
+    with_gaps("-3", "1", 4, "own"),
+    with_gaps("0.5", "0.25", 4, "drop"),
+    with_gaps("-4", "4", 3, "own"),
+]
+GAPPY = with_gaps("-4", "4", 3, "own")
+
+
+def kinds(numeric: Numeric) -> int:
+    """How many kinds of rows there are."""
+    return numeric.values + (numeric.gap is not None)
 
 
 def schema_of(*numeric: Numeric, unit: Unit = Unit()) -> Schema:  # noqa: B008 (frozen)
@@ -76,7 +95,8 @@ def kernel_of(columns: dict[str, list[Any]], schema: Schema, ledger: Ledger = UN
 
 
 def column(numeric: Numeric, rows: Sequence[int]) -> dict[str, list[Any]]:
-    return {"x": [numeric.point(code) for code in rows], "c": ["a"] * len(rows)}
+    numbers = [numeric.value_point(value) if value < numeric.values else None for value in rows]
+    return {"x": numbers, "c": ["a"] * len(rows)}
 
 
 def tables(points: int, rows: int) -> Iterator[Rows]:
@@ -92,14 +112,14 @@ def neighbours(points: int, rows: int) -> Iterator[tuple[Rows, Rows]]:
 
 def exact(statistic: str, numeric: Numeric, rows: Rows) -> Fraction:
     """The statistic by plain Python, of the values as fractions."""
-    low, high, step = numeric.grid.low, numeric.grid.high, numeric.grid.step
-    values = [low + step * code for code in rows]
+    low, high, step = numeric.numbers.low, numeric.numbers.high, numeric.numbers.step
     if statistic == "count":
-        return Fraction(len(values))
+        return Fraction(len(rows))
+    values = [low + step * value for value in rows if value < numeric.values]
     if statistic == "sum":
         return sum(values, Fraction(0))
     if not values:
-        middle = {"mean": (low + high) / 2, "max": low, "median": low + step * ((numeric.size - 1) // 2)}
+        middle = {"mean": (low + high) / 2, "max": low, "median": low + step * ((numeric.values - 1) // 2)}
         return middle[statistic]
     known: dict[str, Callable[[list[Fraction]], Fraction]] = {
         "mean": lambda listed: sum(listed, Fraction(0)) / len(listed),
@@ -116,44 +136,68 @@ def of(statistic: str) -> str | None:
 # -- values and sensitivities ------------------------------------------------------------------------------------------
 
 
+def told_exactly(statistic: str, numeric: Numeric, rows: Rows) -> Fraction:
+    """What the door computes before any noise."""
+    seen: list[Fraction] = []
+    compute = designed_statistic._exact_value
+
+    def watched(question: Any, asked: Any) -> Fraction:
+        seen.append(compute(question, asked))
+        return seen[-1]
+
+    question = DesignedStatistic(statistic, of(statistic), LatticeNoise("1", "geometric", 0), None)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(designed_statistic, "_exact_value", watched)
+        kernel_of(column(numeric, rows), schema_of(numeric))._compute(resolve(asked(question), schema_of(numeric)))
+    (found,) = seen
+    return found
+
+
 @pytest.mark.parametrize("statistic", STATISTICS)
-@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("numeric", FACTS, ids=str)
 def test_one_row_moves_a_statistic_by_at_most_its_sensitivity_and_some_row_by_all_of_it(
-    grid: tuple[str, str, int], statistic: str
+    numeric: Numeric, statistic: str
 ) -> None:
-    """Every table of up to four rows, the empty one too. The range's ends and the middle are what reach the bound."""
-    numeric = grid_from(*grid)
-    low, step = numeric.grid.low, numeric.grid.step
-    found: dict[Rows, Fraction] = {}
-    for rows in tables(numeric.size, 4):
-        counts = np.bincount(rows, minlength=numeric.size).tolist()
-        found[rows] = exact_statistic(statistic, counts, low, step)
-        assert found[rows] == exact(statistic, numeric, rows)
-    moved = [abs(found[tuple(sorted(more))] - found[less]) for less, more in neighbours(numeric.size, 4)]
-    limit = sensitivity_of(statistic, grid_of(statistic, of(statistic), schema_of(numeric)))
+    """Every table of up to three rows, the empty one too. The range's ends and the middle are what reach the bound."""
+    found = {rows: told_exactly(statistic, numeric, rows) for rows in tables(kinds(numeric), 3)}
+    assert all(told == exact(statistic, numeric, rows) for rows, told in found.items())
+    moved = [abs(found[tuple(sorted(more))] - found[less]) for less, more in neighbours(kinds(numeric), 3)]
+    limit = sensitivity_of(statistic, numbers_of(statistic, of(statistic), schema_of(numeric)))
     assert max(moved) == limit
+
+
+@pytest.mark.parametrize("statistic", ["sum", "mean", "max", "median"])
+def test_a_row_without_a_value_moves_nothing_and_a_gap_that_counted_as_zero_would(
+    statistic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planted mistake: a gap as a value of its own beyond the bounds, or as the lowest one."""
+    gap = GAPPY.values
+    for rows in tables(gap, 2):
+        assert told_exactly(statistic, GAPPY, (*rows, gap)) == told_exactly(statistic, GAPPY, rows)
+    high = with_gaps("2", "1", 3, "own")  # where 0 is no value
+    limit = sensitivity_of(statistic, high.numbers)
+    zero = Fraction(0)
+
+    def planted(rows: Rows) -> Fraction:
+        low, step = high.numbers.low, high.numbers.step
+        values = [zero if value == high.values else low + step * value for value in rows]
+        return {"sum": sum, "mean": statistics.mean, "max": max, "median": statistics.median_low}[statistic](values)  # type: ignore[operator]
+
+    moves = [
+        abs(planted((*rows, added)) - (planted(rows) if rows else told_exactly(statistic, high, ())))
+        for rows in tables(high.values + 1, 2)
+        for added in range(high.values + 1)
+    ]
+    assert statistic == "sum" or max(moves) > limit
 
 
 def test_the_sensitivities_are_those_of_the_reference() -> None:
     numeric = grid_from("-10", "1", 21)
     wanted = {"count": 1, "sum": 10, "mean": 10, "max": 20, "median": 20}
-    found = {name: sensitivity_of(name, None if name == "count" else numeric.grid) for name in STATISTICS}
+    found = {name: sensitivity_of(name, None if name == "count" else numeric.numbers) for name in STATISTICS}
     assert found == wanted
-    assert sensitivity_of("mean", grid_from("18", "1", 83).grid) == 41
-    assert sensitivity_of("sum", grid_from("18", "1", 83).grid) == 100
-
-
-def test_a_grid_of_one_point_has_a_sensitivity_too() -> None:
-    single = Numeric("x", Decimal(3), Decimal("3.5"), Decimal(1), Decimal(3))
-    assert single.size == 1
-    assert [sensitivity_of(name, single.grid) for name in ("sum", "mean", "max", "median")] == [3, Fraction(1, 2), 1, 1]
-    schema = schema_of(single)
-    noise = LatticeNoise("1", "geometric", 0)
-    assert (
-        kernel_of({"x": [3], "c": ["a"]}, schema)
-        ._compute(resolve(asked(DesignedStatistic("max", "x", noise, None)), schema))
-        .numbers
-    )
+    assert sensitivity_of("mean", grid_from("18", "1", 83).numbers) == 41
+    assert sensitivity_of("sum", grid_from("18", "1", 83).numbers) == 100
 
 
 LATTICE_STEPS = ["1", "1/3", "1/4", "2", "5", "8", "10", "7/2"]
@@ -171,10 +215,10 @@ def steps_told(rows: Rows, numeric: Numeric, statistic: str, step: str) -> tuple
 
 def lattice_losses(numeric: Numeric, statistic: str, step: str, rows: int) -> set[Fraction]:
     """Epsilon times how many noise scales one row moves the answer, over all small tables."""
-    known = {table: steps_told(table, numeric, statistic, step) for table in tables(numeric.size, rows)}
+    known = {table: steps_told(table, numeric, statistic, step) for table in tables(kinds(numeric), rows)}
     assert len({scale for _, scale in known.values()}) == 1
     losses = set()
-    for less, more in neighbours(numeric.size, rows):
+    for less, more in neighbours(kinds(numeric), rows):
         (before, scale), (after, _) = known[less], known[tuple(sorted(more))]
         losses.add(abs(after - before) / scale)
     return losses
@@ -185,8 +229,8 @@ def lattice_losses(numeric: Numeric, statistic: str, step: str, rows: int) -> se
 def test_one_row_moves_the_answer_on_a_lattice_by_at_most_its_noise_scale_times_epsilon(statistic: str, step: str) -> None:
     """Whether or not the step divides the sensitivity: a number that moves by D moves by at most ceil(D / step) steps."""
     losses = set()
-    for grid in [("-4", "4", 3), ("-3", "1", 4)]:
-        losses |= lattice_losses(grid_from(*grid), statistic, step, 2)
+    for numeric in (GAPPY, grid_from("-3", "1", 4)):
+        losses |= lattice_losses(numeric, statistic, step, 2)
     assert max(losses) <= 1
 
 
@@ -273,17 +317,17 @@ def row_used(rows: Rows, numeric: Numeric, query: Query, monkeypatch: pytest.Mon
 
 def worst_pair(numeric: Numeric, query: Query, rows: int, epsilon: Epsilon, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether all ratios of the laws on neighbouring tables stay within exp(epsilon), exactly."""
-    known = {table: row_used(table, numeric, query, monkeypatch) for table in tables(numeric.size, rows)}
+    known = {table: row_used(table, numeric, query, monkeypatch) for table in tables(kinds(numeric), rows)}
     pairs = set()
-    for less, more in neighbours(numeric.size, rows):
+    for less, more in neighbours(kinds(numeric), rows):
         before, after = known[less], known[tuple(sorted(more))]
         pairs |= set(zip(before, after, strict=True)) | set(zip(after, before, strict=True))
     return all(at_most_ratio(one, other, epsilon) for one, other in pairs)
 
 
 def finite_queries(numeric: Numeric) -> dict[str, Query]:
-    low, step = numeric.grid.low, numeric.grid.step
-    grid = str(low), str(step), numeric.size
+    low, step = numeric.numbers.low, numeric.numbers.step
+    grid = str(low), str(step), numeric.values
     found = {
         f"{name} by response": asked(DesignedStatistic(name, "x", response(*grid, "1"), None))
         for name in ("mean", "max", "median")
@@ -296,9 +340,11 @@ def finite_queries(numeric: Numeric) -> dict[str, Query]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(finite_queries(grid_from("-4", "4", 3))))
-def test_the_law_of_a_told_statistic_keeps_epsilon_on_every_small_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    numeric = grid_from("-4", "4", 3)
+@pytest.mark.parametrize("numeric", [grid_from("-4", "4", 3), GAPPY], ids=["always there", "with gaps"])
+@pytest.mark.parametrize("name", sorted(finite_queries(GAPPY)))
+def test_the_law_of_a_told_statistic_keeps_epsilon_on_every_small_table(
+    name: str, numeric: Numeric, monkeypatch: pytest.MonkeyPatch
+) -> None:
     query = finite_queries(numeric)[name]
     assert worst_pair(numeric, query, 3, ONE, monkeypatch)
     assert not worst_pair(numeric, query, 3, Epsilon.parse("0.9"), monkeypatch)
@@ -328,11 +374,13 @@ def test_a_mean_that_is_the_lower_end_where_nobody_is_there_is_caught(monkeypatc
     numeric = grid_from("0", "1", 5)
     query = asked(DesignedStatistic("mean", "x", ladder("0", 5, Fraction(61, 100)), None))
     assert worst_pair(numeric, query, 3, ONE, monkeypatch)
+    compute = designed_statistic._exact_value
 
-    def planted(statistic: str, counts: Sequence[int], low: Fraction, step: Fraction) -> Fraction:
-        return exact_statistic(statistic, counts, low, step) if sum(counts) else low
+    def planted(question: Any, asked: Any) -> Fraction:
+        (exact_counts,) = asked.engine.counts(asked.cells, [()])
+        return compute(question, asked) if exact_counts.sum() else numeric.numbers.low
 
-    monkeypatch.setattr(designed_statistic, "exact_statistic", planted)
+    monkeypatch.setattr(designed_statistic, "_exact_value", planted)
     assert not worst_pair(numeric, query, 3, ONE, monkeypatch)
 
 
@@ -587,17 +635,22 @@ def test_memory_and_duckdb_give_equal_exact_values(tmp_path: Path) -> None:
     codes = tuple(int(value) for value in (inside + 3) * 2)
     for name, ((told,),) in zip(STATISTICS, answers[0][:-1], strict=True):
         assert told == math.floor(exact(name, numeric, codes) * 1000 + Fraction(1, 2))
-    floors = (np.clip(rows["y"], 10, 26)[rows["c"] == "a"] // 2) * 2
-    assert answers[0][-1] == ((len(codes), int(inside.sum() * 2), int(floors.sum()) // 2),)
+    nearest = np.clip((rows["y"] + 1) // 2 * 2, 10, 26)[rows["c"] == "a"]
+    assert answers[0][-1] == ((len(codes), int(inside.sum() * 2), int(nearest.sum()) // 2),)
 
 
 # -- several sums at once ----------------------------------------------------------------------------------------------
 
 PAIR = schema_of(grid_from("-3", "1", 3), grid_from("0", "2", 3, "y"))
 KINDS = list(itertools.product((-3, -2, -1), (0, 2, 4)))
+GAPPY_PAIR = schema_of(
+    Numeric("x", Decimal(-3), Decimal(-1), None, "own", Decimal(1), (Decimal(-2),)),
+    Numeric("y", Decimal(0), Decimal(4), Decimal(4), "drop", Decimal(2)),
+)
+GAPPY_KINDS = list(itertools.product((-3, -2, -1, None), (0, 2, 4, None)))
 
 
-def vector_told(rows: Sequence[tuple[int, int]], question: VectorSums, monkeypatch: pytest.MonkeyPatch) -> Any:
+def vector_told(rows: Sequence[Any], question: VectorSums, monkeypatch: pytest.MonkeyPatch, schema: Schema = PAIR) -> Any:
     """Exact numbers of the door, and what its noise was asked for: boxes, or scales."""
     boxes: list[Any] = []
 
@@ -609,8 +662,8 @@ def vector_told(rows: Sequence[tuple[int, int]], question: VectorSums, monkeypat
     columns = {"x": [row[0] for row in rows], "y": [row[1] for row in rows], "c": ["a"] * len(rows)}
     with monkeypatch.context() as patched:
         patched.setattr(mechanism, "box_staircase", nothing)
-        kernel = kernel_of(columns, PAIR, noise=silent)
-        (numbers,) = kernel._compute(resolve(asked(question), PAIR)).numbers
+        kernel = kernel_of(columns, schema, noise=silent)
+        (numbers,) = kernel._compute(resolve(asked(question), schema)).numbers
     return numbers, boxes, silent.scales
 
 
@@ -634,16 +687,18 @@ VECTORS = {
 }
 
 
-def worst_vector_loss(question: VectorSums, monkeypatch: pytest.MonkeyPatch) -> Fraction:
+def worst_vector_loss(
+    question: VectorSums, monkeypatch: pytest.MonkeyPatch, schema: Schema = PAIR, kinds: Sequence[Any] = KINDS
+) -> Fraction:
     known = {}
     for count in range(4):
-        for rows in itertools.combinations_with_replacement(KINDS, count):
-            if count < 2 or rows[0] in (KINDS[0], KINDS[4]):
-                known[rows] = vector_told(rows, question, monkeypatch)
+        for rows in itertools.combinations_with_replacement(kinds, count):
+            if count < 2 or rows[0] in (kinds[0], kinds[4]):
+                known[rows] = vector_told(rows, question, monkeypatch, schema)
     worst = Fraction(0)
     for rows, before in known.items():
-        for row in KINDS:
-            after = known.get(tuple(sorted((*rows, row), key=KINDS.index)))
+        for row in kinds:
+            after = known.get(tuple(sorted((*rows, row), key=kinds.index)))
             worst = max(worst, vector_loss(before, after)) if after else worst
     return worst
 
@@ -651,6 +706,17 @@ def worst_vector_loss(question: VectorSums, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("name", VECTORS)
 def test_one_row_moves_several_sums_within_what_their_noise_hides(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert worst_vector_loss(VECTORS[name], monkeypatch) == 1
+    assert worst_vector_loss(VECTORS[name], monkeypatch, GAPPY_PAIR, GAPPY_KINDS) == 1
+
+
+def test_sums_are_of_rows_with_all_values_where_these_are_counted_else_each_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [(-3, 4), (-2, None), (None, 2), (None, None)]
+    together, _, _ = vector_told(rows, VECTORS["means in a cross"], monkeypatch, GAPPY_PAIR)
+    assert together == (1, 1, -1)  # one row; y is 1 step above its middle, x 1 below
+    alone, _, _ = vector_told(rows, VECTORS["sums in a cross"], monkeypatch, GAPPY_PAIR)
+    assert alone == (-5, 3)
 
 
 def test_lengths_are_the_largest_values_and_shares_add_up(monkeypatch: pytest.MonkeyPatch) -> None:

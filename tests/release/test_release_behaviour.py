@@ -180,7 +180,8 @@ def test_raw_rows_lie_under_the_values_of_their_groups(model: ReleaseEstimator) 
     codes, _ = encode_rows(raw, SCHEMA, ORDER)
     for name in ("size", "age"):
         attribute = SCHEMA.single(name)
-        assert [float(attribute.label(int(code))) for code in codes[name]] == [float(value) for value in raw[name]]
+        assert isinstance(attribute, Numeric)
+        assert [float(attribute.middle(int(code))) for code in codes[name]] == [float(value) for value in raw[name]]
 
 
 def test_a_seed_makes_raw_rows_reproducible() -> None:
@@ -409,7 +410,7 @@ def test_the_release_of_a_file_is_that_of_its_rows(tmp_path: Path) -> None:
     assert by_file.transform(tmp_path / "rows.csv") == by_file.transform(table)
 
 
-def test_grid_points_come_back_as_numbers_of_their_kind() -> None:
+def test_the_middles_of_cells_come_back_as_numbers_of_their_kind() -> None:
     attributes = (
         Numeric("tens", Decimal(0), Decimal(100), Decimal(10), Decimal(0)),
         Numeric("halves", Decimal("0.5"), Decimal("9.5"), Decimal(1), Decimal("0.5")),
@@ -420,8 +421,8 @@ def test_grid_points_come_back_as_numbers_of_their_kind() -> None:
     table = {"tens": [10, 25, 100], "halves": [0.5, 3.7, 9.5], "below": [-3, 0, 3], "class": ["no", "yes", "no"]}
     raw = fitted(ContingencyTable(HUGE, bins=50), table, schema).rows(raw=True, seed=1)
     assert sorted(zip(*raw.values(), strict=True)) == [
-        (10, 0.5, -3, "no"),
-        (20, 3.5, 0, "yes"),
+        (14.5, 0.95, -3, "no"),  # the middle of 10, 11, ..., 19, and of 0.5, 0.6, ..., 1.4
+        (24.5, 3.95, 0, "yes"),
         (100, 9.5, 3, "no"),
     ]
     assert Epsilon.parse(HUGE) == fitted(ContingencyTable(HUGE), table, schema).cost_

@@ -98,7 +98,7 @@ def test_diffgen_finds_table_1d_by_itself_where_age_has_one_cut(score: str, poin
 @pytest.mark.parametrize("score", SCORES)
 def test_diffgen_finds_table_1b_by_itself_where_age_cannot_be_cut(score: str) -> None:
     model = fitted(dm.DiffGen(HUGE, 1, score), TABLE_1A, ONE_AGE)
-    assert shown_groups(model) == {(*group, "18 to 18"): counts for group, counts in TABLE_1B.items()}
+    assert shown_groups(model) == {(*group, "18 to 64"): counts for group, counts in TABLE_1B.items()}
 
 
 def test_diffgen_that_goes_all_the_way_is_the_contingency_table_1c() -> None:

@@ -48,6 +48,7 @@ missing = {low}
 [attributes.kind]
 kind = "nominal"
 categories = [{", ".join(f'"c{number}"' for number in range(categories))}]
+missing = "c0"
 [attributes.label]
 kind = "nominal"
 categories = ["no", "yes"]

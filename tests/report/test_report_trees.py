@@ -14,8 +14,9 @@ from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
-from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Test
-from dpmine.language.predicates import Compare, IsIn
+from dpmine.language.candidates import every_category
+from dpmine.language.keys import LAST, AttributeKey, Bins, Group, Groups, Key, Test
+from dpmine.language.predicates import Compare, IsIn, IsMissing
 from dpmine.models.trees import Node, Trees, leaf, millionths
 from dpmine.report.drawing import CARD_INK, COLOURS, INK, colour_of
 from dpmine.report.trees import depth_that_fits, forest_text, tree_figure, tree_svg, tree_text
@@ -185,6 +186,61 @@ def test_control_characters_of_names_never_reach_a_terminal_or_xml():
 )
 def test_conditions_read_like_sentences(key, number, words):
     assert condition(key, number, SCHEMA, at_most=3) == words
+
+
+GAPPY = Schema(
+    "gappy",
+    (
+        Numeric("age", Decimal(0), Decimal(110), Decimal(1)),
+        Numeric("dose", Decimal(0), Decimal(9), Decimal(1), "drop"),
+        Nominal(
+            "ward", ("north", "south", "east"), None, TaxonomyNode.parse("any", {"cold": ["north", "east"], "south": []})
+        ),
+        Nominal("day", DAYS, missing="drop"),
+        Nominal("diagnosis", ("healthy", "sick"), missing="drop"),
+    ),
+    1_000_000,
+    "diagnosis",
+)
+
+
+def of_wards(*values: str) -> Groups:
+    return Groups("ward", (Group("chosen", values),), missing=LAST)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        (Bins("age", ("40",), LAST), ["age < 40", "age >= 40 or missing"]),
+        (Bins("dose", ("4",), LAST), ["dose < 4", "dose >= 4 or missing"]),
+        (Bins("age", ("(missing)",), LAST), ["age has a value", "age is missing"]),
+        (Bins("age", ("20", "40", "(missing)"), LAST), ["age < 20", "age 20 to <40", "age >= 40", "age is missing"]),
+        (Bins("age", ("40",)), ["age < 40", "age >= 40", "age is missing"]),
+        (AttributeKey("ward"), ["ward is north", "ward is south", "ward is east", "ward is missing"]),
+        (of_wards("(missing)"), ["ward is missing", "ward has a value"]),
+        (of_wards("north", "south", "east"), ["ward has a value", "ward is missing"]),
+        (of_wards("south"), ["ward is south", "ward in cold or missing"]),
+        (of_wards("north", "east"), ["ward in cold", "ward not in cold, or missing"]),
+        (of_wards("north"), ["ward is north", "ward is not north, or missing"]),
+        (of_wards("south", "(missing)"), ["ward is south or missing", "ward in cold"]),
+        (of_wards("north", "south", "east", "(missing)"), ["ward in any or missing", "ward not in any"]),
+        (Groups("ward", (Group("x", ("south",)),)), ["ward is south", "ward in cold", "ward is missing"]),
+        (every_category(GAPPY, "day"), [*(f"day is {day}" for day in DAYS[:-1]), "day is Sunday or missing"]),
+        (Test(Compare("age", ">", "50")), ["age <= 50 or missing", "age > 50"]),
+        (Test(IsMissing("age")), ["age is not missing", "age is missing"]),
+    ],
+)
+def test_conditions_say_where_rows_without_a_value_go(key, words):
+    assert [condition(key, number, GAPPY) for number in range(len(key.labels(GAPPY)))] == words
+    svg = tree_svg(split(key, *(leaf([1, 2]) for _ in words)), CLASSES, GAPPY)
+    assert sum("missing" in tooltip for tooltip in tooltips(svg)) >= sum("missing" in word for word in words)
+
+
+def test_bins_at_the_gap_have_labels_that_speak_of_values():
+    assert Bins("age", ("(missing)",), LAST).labels(GAPPY) == ("any value", "(missing)")
+    assert Bins("age", ("40", "(missing)"), LAST).labels(GAPPY) == ("<40", ">=40", "(missing)")
+    assert Bins("age", ("40",)).labels(GAPPY) == ("<40", ">=40", "(missing)")
+    assert Bins("age", ("40",), LAST).labels(GAPPY) == ("<40", ">=40")
 
 
 # -- svg ------------------------------------------------------------------------------------------------------------

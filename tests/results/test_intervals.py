@@ -58,7 +58,7 @@ def test_the_deviation_is_that_of_the_law(scale: Fraction) -> None:
 def test_an_interval_holds_a_large_truth_exactly_as_often_as_it_should(epsilon: str, confidence: float) -> None:
     """Many counts with true value 5,000 or more: the number of hits is binomial, tested at 1e-6 on both sides."""
     hits = draws = 0
-    truth = np.bincount(TABLE.columns["cough"], minlength=2)
+    truth = np.bincount(TABLE.codes["cough"], minlength=2)
     with dm.open(TABLE, schema=patients_schema(), cap=10_000) as data:
         private = data.grant("alice", epsilon=10_000)
         for number in range(400):

@@ -21,8 +21,9 @@ def number(name: str, points: int) -> Numeric:
 
 
 def grid_from(low: str, step: str, points: int, name: str = "x") -> Numeric:
-    """So many points from `low` on."""
-    return numeric(name, low, str(Decimal(low) + Decimal(step) * (points - 1)), step)
+    """So many points from `low` on, each a value and a code."""
+    high = Decimal(low) + Decimal(step) * (points - 1)
+    return Numeric(name, Decimal(low), high, Decimal(step), Decimal(low), resolution=Decimal(step))
 
 
 def of_persons(schema: Schema, at_most: int, column: str = "person") -> Schema:

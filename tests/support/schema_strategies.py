@@ -11,13 +11,15 @@ from support.wire_strategies import any_text
 
 from dpmine.base.errors import SchemaError
 from dpmine.facts.kinds.items import ItemList
-from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.kind import DROP, MISSING, OWN, Attribute
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
+from dpmine.facts.reading_rules import DEFAULT_RULES, ENCODINGS, QUOTES, THOUSANDS, ReadingRules
 from dpmine.facts.schema import Schema
 
 EXACT = Context(prec=200)
+GRIDS = ("even", "edges", "log")
 
 
 @st.composite
@@ -28,18 +30,33 @@ def decimals(draw: st.DrawFn, *, digits: int = 6, places: int = 3) -> Decimal:
 
 
 @st.composite
-def numerics(draw: st.DrawFn, *, name: str = "x", digits: int = 6, places: int = 3, most: int = 4096) -> Numeric:
-    """A numeric attribute with 2 to `most` grid points; its top need not lie on the grid."""
+def numerics(
+    draw: st.DrawFn, *, name: str = "x", digits: int = 6, places: int = 3, most: int = 4096, kinds: tuple[str, ...] = GRIDS
+) -> Numeric:
+    """A numeric attribute with 1 to `most` cells; neither its top nor its edges need lie on a value."""
     low = draw(decimals(digits=digits, places=places))
     step = abs(draw(decimals(digits=digits, places=places)))
     assume(step > 0)
     points = draw(st.integers(2, most))
     beyond = EXACT.multiply(step, draw(st.sampled_from([Decimal(0), Decimal("0.5"), Decimal("0.9")])))
     high = EXACT.add(low, EXACT.add(EXACT.multiply(step, Decimal(points - 1)), beyond))
-    missing = draw(st.sampled_from([low, high, Decimal(0)]) | decimals(digits=digits, places=places))
+    parts = [None, step, *(EXACT.divide(step, Decimal(part)) for part in (2, 5, 10, 1000)), *map(Decimal, ("1", "0.3", "7"))]
+    resolution = draw(st.sampled_from(parts))
+    gaps: list[Decimal | str] = [OWN, DROP, low, high]
+    missing = draw(st.sampled_from(gaps))
+    if draw(st.booleans()):
+        missing = min(max(draw(decimals(digits=digits, places=places)), low), high)
+    kind = draw(st.sampled_from(kinds))
     try:
-        return Numeric(name, low, high, step, missing)
-    except SchemaError:  # too fine for doubles, or too long a decimal
+        if kind == "edges":
+            places_of_edges = sorted(draw(st.sets(st.integers(1, points - 1), min_size=1, max_size=6)))
+            shift = EXACT.multiply(step, draw(st.sampled_from([Decimal(0), Decimal("-0.3")])))
+            edges = tuple(EXACT.fma(step, Decimal(place), EXACT.add(low, shift)) for place in places_of_edges)
+            return Numeric(name, low, high, None, missing, resolution, edges)
+        if kind == "log":
+            return Numeric(name, low, high, None, missing, resolution, scale="log")
+        return Numeric(name, low, high, step, missing, resolution)
+    except SchemaError:  # too fine for doubles, more than 2^30 values, or too long a decimal
         assume(False)
         raise AssertionError from None
 
@@ -68,10 +85,11 @@ def taxonomies(draw: st.DrawFn, leaves: tuple[str, ...], *, deepest: int = 3) ->
 
 @st.composite
 def nominals(draw: st.DrawFn, *, name: str = "n") -> Nominal:
-    categories = tuple(draw(st.lists(any_text, min_size=1, max_size=6, unique=True)))
+    categories = tuple(draw(st.lists(any_text.filter(lambda text: text != MISSING), min_size=1, max_size=6, unique=True)))
     order = tuple(draw(st.permutations(categories)))
     taxonomy = draw(st.none() | taxonomies(order))
-    return Nominal(name, categories, draw(st.sampled_from(categories)), taxonomy, missing=draw(st.sampled_from(categories)))
+    other = draw(st.none() | st.sampled_from(categories))
+    return Nominal(name, categories, other, taxonomy, missing=draw(st.sampled_from([OWN, DROP, *categories])))
 
 
 @st.composite
@@ -80,13 +98,25 @@ def item_lists(draw: st.DrawFn, *, name: str = "l") -> ItemList:
     return ItemList(name, items, draw(st.integers(1, 100)), draw(st.sampled_from(["|", ";", ", ", "\n"])))
 
 
+def reading_rules() -> st.SearchStrategy[ReadingRules]:
+    return st.builds(
+        ReadingRules,
+        sep=st.sampled_from([None, ",", ";", "\t", "|", "\x1f"]),
+        encoding=st.sampled_from(ENCODINGS),
+        quote=st.sampled_from(QUOTES),
+        decimal=st.just(","),
+        thousands=st.sampled_from([mark for mark in THOUSANDS if mark != ","]),
+        comment=st.sampled_from(["", "#", "//"]),
+    )
+
+
 @st.composite
 def schemas(draw: st.DrawFn) -> Schema:
     names = draw(st.lists(any_text, min_size=1, max_size=5, unique=True))
     known: list[Callable[..., st.SearchStrategy[Attribute]]] = [nominals, numerics, item_lists]
     kinds = [draw(st.sampled_from(known)) for _ in names]
     attributes: list[Attribute] = [draw(kind(name=name)) for kind, name in zip(kinds, names, strict=True)]
-    nominal = [attribute.name for attribute in attributes if isinstance(attribute, Nominal)]
+    nominal = [attribute.name for attribute in attributes if isinstance(attribute, Nominal) and attribute.gap != OWN]
     drop = draw(st.lists(any_text, max_size=2, unique=True))
     assume(not set(drop) & set(names))
     return Schema(
@@ -96,4 +126,5 @@ def schemas(draw: st.DrawFn) -> Schema:
         class_attribute=draw(st.sampled_from(nominal) | st.none()) if nominal else None,
         drop=tuple(drop),
         drafted=draw(st.booleans()),
+        read=draw(st.just(DEFAULT_RULES) | reading_rules()),
     )

@@ -18,9 +18,9 @@ from dpmine.codes.vector_sums import BALLS
 from dpmine.design.finite_mechanisms import LOSSES
 from dpmine.design.priors import MECHANISMS as DESIGNS
 from dpmine.design.priors import Prior
-from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Part, Test
+from dpmine.language.keys import APART, LAST, AttributeKey, Bins, Group, Groups, Key, Part, Test
 from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
-from dpmine.language.predicates import COMPARISONS, And, Compare, Contains, IsIn, Not, Or, Predicate
+from dpmine.language.predicates import COMPARISONS, And, Compare, Contains, IsIn, IsMissing, Not, Or, Predicate
 from dpmine.language.queries import Query, Question
 from dpmine.language.splits import Multiway, Splits, Stay, Subsets, Thresholds
 from dpmine.language.views import LEAF, Cell, Rules, Split, Step, View, Where
@@ -36,6 +36,7 @@ from dpmine.questions.moments import Moments
 from dpmine.questions.offset_sums import OffsetSums
 from dpmine.questions.private_tree import CutRule, PrivateTree
 from dpmine.questions.quantile import Quantile
+from dpmine.questions.total import Total
 from dpmine.questions.vector_sums import VectorSums
 from dpmine.results.preview import Preview
 from dpmine.results.statements import Allotment, Spending, Statement
@@ -61,6 +62,7 @@ def predicates_over(text: st.SearchStrategy[str], *, one_part: bool = True) -> s
         st.builds(Compare, text, st.sampled_from(COMPARISONS), text)
         | st.builds(IsIn, text, tuples(text))
         | st.builds(Contains, text, tuples(text))
+        | st.builds(IsMissing, text)
         | st.sampled_from([And(()), Or(())])
     )
     least = 1 if one_part else 2
@@ -76,10 +78,12 @@ def predicates_over(text: st.SearchStrategy[str], *, one_part: bool = True) -> s
 predicates = predicates_over(with_surrogates)
 weights = tuples(st.integers(1, 1000), least=2)
 parts = st.builds(Part, any_text.filter(lambda text: len(text) <= 200), weights)
+places_of_gaps = st.sampled_from([APART, LAST])
+groups = st.builds(Group, with_surrogates, tuples(with_surrogates))
 column_keys: st.SearchStrategy[Key] = (
     st.builds(AttributeKey, with_surrogates)
-    | st.builds(Bins, with_surrogates, tuples(with_surrogates, least=1))
-    | st.builds(Groups, with_surrogates, tuples(st.builds(Group, with_surrogates, tuples(with_surrogates))), any_text)
+    | st.builds(Bins, with_surrogates, tuples(with_surrogates, least=1), places_of_gaps)
+    | st.builds(Groups, with_surrogates, tuples(groups), any_text, places_of_gaps)
 )
 scores = st.integers(-LARGEST_SCORE, LARGEST_SCORE) | st.integers(-2, 2)
 fitting_keys: st.SearchStrategy[Key] = st.sampled_from([AttributeKey("ward"), Bins("age", ("3", "7"))])  # three labels
@@ -114,8 +118,8 @@ places = st.integers(0, LARGEST_POSITION) | st.integers(0, 3)
 def nearest_keys(draw: st.DrawFn) -> Nearest:
     names = draw(st.lists(with_surrogates, min_size=1, max_size=3, unique=True))
     centre = st.tuples(*[places] * len(names))
-    scales = draw(st.tuples(*[st.integers(1, 2**70)] * len(names)))
-    return Nearest(tuple(names), scales, draw(tuples(centre, least=1)))
+    steps, scales = (draw(st.tuples(*[st.integers(1, 2**70)] * len(names))) for _ in range(2))
+    return Nearest(tuple(names), steps, scales, draw(tuples(centre, least=1)))
 
 
 @st.composite
@@ -194,7 +198,8 @@ calibrations = st.sampled_from(CALIBRATIONS)
 questions: st.SearchStrategy[Question] = (
     st.just(Histogram(()))
     | st.builds(Histogram, tuples(keys, least=1))
-    | st.builds(Moments, any_text, st.sampled_from([(1,), (0, 1), (0, 1, 2)]), st.booleans())
+    | st.builds(Moments, tuples(any_text, least=1, most=2))
+    | st.builds(Total, any_text)
     | st.builds(Quantile, any_text, st.sampled_from([0, 1]), st.sampled_from([1]))
     | st.builds(Quantile, any_text, st.just(1), st.integers(2, 1000))
     | st.builds(ChooseLabel, keys, mechanisms, calibrations)

@@ -44,7 +44,7 @@ TABLE = {
     "colour": ["red", "blue"] * 3,
 }
 CENTRES = ((10, 20), (80, 80), (50, 0))
-NEAREST = Nearest(("x", "y"), (1, 2), CENTRES)
+NEAREST = Nearest(("x", "y"), (99, 49), (1, 2), CENTRES)
 QUESTION = OffsetSums(NEAREST, CENTRES, (5, 100, 1))
 RULES = (CutRule("x", (0, 50), (0, 7, 0), (0, 1, 0), 1), CutRule("y", (0,), (0,), (0,), 2))
 
@@ -108,7 +108,7 @@ def test_files_answer_as_memory_does(tmp_path: Path) -> None:
     for engine in ("memory", "duckdb"):
         with dm.open(path, schema=SCHEMA, ledger=None, cap=1_000_000, engine=engine) as data:
             table = data.grant("alice", epsilon=1_000_000)
-            one = Nearest(("x",), (1,), ((50,),))
+            one = Nearest(("x",), (99,), (1,), ((50,),))
             answers.append(
                 (
                     table.offset_sums(NEAREST, CENTRES, (5, 100, 1), epsilon=HUGE).sums.tolist(),
@@ -137,12 +137,15 @@ def rule(**changes: Any) -> CutRule:
 
 many = tuple(f"n{place}" for place in range(MOST_DIMENSIONS + 1))
 REFUSED_WHEN_MADE: dict[str, tuple[str, Callable[[], object]]] = {
-    "no attribute": ("1 to 32 different attributes", lambda: Nearest((), (), ((),))),
+    "no attribute": ("1 to 32 different attributes", lambda: Nearest((), (), (), ((),))),
     "an attribute twice": ("1 to 32 different attributes", lambda: nearest(attributes=("x", "x"))),
-    "too many attributes": ("1 to 32 different", lambda: Nearest(many, (1,) * 33, ((0,) * 33,))),
-    "a scale too few": ("needs a scale, a positive whole number", lambda: nearest(scales=(1,))),
-    "scale 0": ("needs a scale, a positive whole number", lambda: nearest(scales=(1, 0))),
-    "half a scale": ("needs a scale, a positive whole number", lambda: nearest(scales=(1, 0.5))),
+    "too many attributes": ("1 to 32 different", lambda: Nearest(many, (1,) * 33, (1,) * 33, ((0,) * 33,))),
+    "a scale too few": ("needs steps and a scale, positive whole numbers", lambda: nearest(scales=(1,))),
+    "scale 0": ("needs steps and a scale, positive whole numbers", lambda: nearest(scales=(1, 0))),
+    "half a scale": ("needs steps and a scale, positive whole numbers", lambda: nearest(scales=(1, 0.5))),
+    "steps too few": ("needs steps and a scale, positive whole numbers", lambda: nearest(steps=(99,))),
+    "no steps": ("needs steps and a scale, positive whole numbers", lambda: nearest(steps=(99, 0))),
+    "half a step": ("needs steps and a scale, positive whole numbers", lambda: nearest(steps=(99, 0.5))),
     "no centre": ("1 to 1000 centres", lambda: nearest(centres=())),
     "too many centres": ("1 to 1000 centres", lambda: nearest(centres=((0, 0),) * (MOST_CENTRES + 1))),
     "a centre on a line": ("a position in every attribute", lambda: nearest(centres=((0, 0), (0,)))),
@@ -210,6 +213,7 @@ REFUSED_BY_THE_SCHEMA: dict[str, tuple[str, Callable[[dm.PrivateTable], object]]
         lambda private: private.histogram(NearestBands(nearest(attributes=("x", "colour")), (1,)), epsilon="0.1"),
     ),
     "an unknown column": ("'height' is not in the schema", clusters(nearest(attributes=("x", "height")))),
+    "more steps than values": ("'x' has 99 steps between its bounds. Got 100", clusters(nearest(steps=(100, 49)))),
     "a scale too large": ("The scale of 'x' is too large", clusters(nearest(scales=(LARGEST_POSITION // 99 + 1, 1)))),
     "noise beyond 64 bits": (
         "Epsilon is too small",
@@ -300,7 +304,7 @@ def test_persons_with_several_rows_cost_several_times(opened: Opener) -> None:
     schema = Schema("visits", (number("x", 100),), 100, unit=Unit("who", 3))
     rows = {"x": [60.0] * 5 + [10.0] * 2, "who": ["anna"] * 5 + ["bert", "carl"]}
     private = opened(rows, schema, epsilon=30_000)
-    line = Nearest(("x",), (1,), ((50,),))
+    line = Nearest(("x",), (99,), (1,), ((50,),))
     found = private.offset_sums(line, ((50,),), (20,), epsilon=5000)
     assert found.sums.tolist() == [[3 * 10 - 2 * 20]]
     assert (str(found.receipt.epsilon), str(found.receipt.cost)) == ("5000", "15000")

@@ -41,7 +41,7 @@ SCHEMA = Schema(
     "clinic",
     (
         Numeric("age", Decimal(0), Decimal(20), Decimal(1), Decimal(0)),
-        Numeric("weight", Decimal("-10"), Decimal(10), Decimal("0.5"), Decimal(0)),
+        Numeric("weight", Decimal("-10"), Decimal(10), Decimal("0.5"), Decimal(0), Decimal("0.5")),
         Numeric("fine", Decimal(0), Decimal(4000), Decimal(1), Decimal(0)),
         Numeric("yes", Decimal(0), Decimal(1), Decimal(1), Decimal(0)),
         Nominal("ward", ("a", "b", "empty"), "a", missing="a"),
@@ -379,7 +379,7 @@ def test_designed_mechanisms_keep_epsilon_for_the_schemas_sensitivity(statistic:
         for epsilon in ("0.01", "1", "4"):
             made = statistic_noise.design(SCHEMA, statistic, "weight", epsilon=Epsilon.parse(epsilon), mechanism=mechanism)
             assert isinstance(made.noise, FiniteMechanism)
-            assert made.noise.keeps(Epsilon.parse(epsilon), sensitivity_of(statistic, attribute.grid))
+            assert made.noise.keeps(Epsilon.parse(epsilon), sensitivity_of(statistic, attribute.numbers))
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import open_source
 from dpmine.language.candidates import candidate, number_of_candidates
-from dpmine.language.keys import AttributeKey, Bins, Groups, Key, Part, Test
+from dpmine.language.keys import LAST, AttributeKey, Bins, Groups, Key, Part, Test
 from dpmine.language.splits import Multiway, Splits
 from dpmine.questions.choose_label import ChosenLabel
 from dpmine.questions.choose_split import ChosenSplit
@@ -239,7 +239,7 @@ def test_on_any_small_table_the_best_split_is_chosen_at_the_largest_epsilon(
     )
     table = {"n": [row[0] for row in rows], "x": [row[1] for row in rows], "diagnosis": [row[2] for row in rows]}
     listed = [dict(zip(table, row, strict=True)) for row in rows]
-    candidates: list[Key] = [AttributeKey("n"), *(Bins("x", (str(cut),)) for cut in range(1, 6))]
+    candidates: list[Key] = [AttributeKey("n"), *(Bins("x", (str(cut),), LAST) for cut in range(1, 6))]
     with dm.open(table, schema=schema, cap=1_000_000) as data:
         chosen = data.grant("alice", epsilon=1_000_000).choose(["n", "x"], score=score, epsilon=1_000_000)
     scores = {key: score_of(score, key, listed) for key in candidates}

@@ -9,9 +9,11 @@ from decimal import Decimal
 from typing import Any
 
 from dpmine.audit.laws import (
+    Buckets,
     Numbers,
     by_group,
     exponential_law,
+    independent,
     permute_and_flip_law,
     rank_scores,
     score_range,
@@ -59,6 +61,7 @@ def choice_pairs() -> Iterator[AuditPair]:
             yield _label(mechanism, calibration)
     yield _quantile("quantile", 1, 10)
     yield _median()
+    yield _quantile_with_gaps()
     for score in SCORES:
         yield _split(score, EXPONENTIAL)
     yield _split("gini", FLIP)
@@ -154,6 +157,41 @@ def _median() -> AuditPair:
         "1",
         copied_schema(250, Numeric("size", Decimal(0), Decimal(size - 1), Decimal(1), Decimal(0))),
         ([{"size": 20}, {"size": 127}], [{"size": 0}, {"size": 20}, {"size": 127}]),
+        ask,
+        laws=(laws[0], laws[1]),
+        runs=8_000,
+    )
+
+
+def _quantile_with_gaps() -> AuditPair:
+    """Points that are finer than codes, of which few have rows, and rows without a value, which no rank knows."""
+    size = 128
+    before = [0] * size
+    before[1], before[11], before[-1] = 1, 1, 18
+    after = [1, *before[1:]]
+    groups = ["own" if point == 0 else "low" if point <= 11 else "high" for point in range(size)]
+    rows_told = Buckets((21,))
+    laws = [
+        independent(
+            by_group(exponential_law(rank_scores(counts, 1, 10), [1] * size, 0.95 / 18), groups),
+            rows_told.law(sum(counts), 20.0),
+        )
+        for counts in (before, after)
+    ]
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        points, counts = zip(*answers(private, Quantile("size", 1, 10), 1), strict=True)
+        return list(zip([groups[point] for point in points], rows_told.of(counts), strict=True))
+
+    gaps: list[Row] = [{"size": None}] * 2
+    rows = [[{"size": point} for point, count in enumerate(counts) for _ in range(count)] for counts in (before, after)]
+    return AuditPair(
+        "quantile-with-gaps",
+        ("dpmine.questions.quantile.Quantile", "dpmine.kernel.scores.RankScore", MECHANISM[EXPONENTIAL]),
+        "A row at the bottom, where nobody was, moves scores as in the pair without gaps, and the number of rows by one.",
+        "1",
+        copied_schema(250, Numeric("size", Decimal(0), Decimal(size - 1), Decimal(64), resolution=Decimal(1))),
+        ([*gaps, *rows[0]], [*gaps, *rows[1]]),
         ask,
         laws=(laws[0], laws[1]),
         runs=8_000,

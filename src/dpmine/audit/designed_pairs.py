@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 
 from dpmine.audit.laws import Buckets, box_law, independent
-from dpmine.audit.pairs import COPY, AuditPair, Outcome, answers, copied_schema
+from dpmine.audit.pairs import COPY, AuditPair, Outcome, Row, answers, copied_schema
 from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.language.views import LEAF
@@ -28,6 +28,7 @@ def designed_pairs() -> Iterator[AuditPair]:
     yield _mean_by_a_staircase()
     yield _sums_in_a_box()
     yield _sums_in_a_cross()
+    yield _means_with_gaps()
 
 
 def _answered(private: PrivateTable, question: DesignedStatistic | VectorSums) -> list[tuple[int, ...]]:
@@ -189,6 +190,29 @@ def _sums_in_a_cross() -> AuditPair:
         "1",
         copied_schema(COPIES, *SIZES),
         ([], [CORNER]),
+        _vectors(question, buckets),
+        laws=(laws[0], laws[1]),
+        tight=True,
+        runs=2_500,
+    )
+
+
+def _means_with_gaps() -> AuditPair:
+    """From the middle of both ranges, over rows that have both values, of which there is none before."""
+    edges = ((1,), (-1,), (2,))
+    buckets = [Buckets(listed) for listed in edges]
+    question = VectorSums(("x", "y"), True, True, "l-infinity", (0, 0, 1))
+    sizes = [Numeric(one.name, one.low, one.high, one.step) for one in SIZES]
+
+    laws = [box_law((1, 2, 2), (0, 0, 1), 1.0, exact, edges) for exact in ((0, 0, 0), (1, -2, 2))]
+    others: list[Row] = [{"x": 2, "y": None}, {"x": None, "y": 3}, {"x": None, "y": None}]
+    return AuditPair(
+        "means-in-a-box-with-gaps",
+        (VECTOR, STAIRCASE),
+        "The only row that has all values lies at a corner, so both sums and their number of rows move by all they can.",
+        "1",
+        copied_schema(COPIES, *sizes),
+        (others, [*others, CORNER]),
         _vectors(question, buckets),
         laws=(laws[0], laws[1]),
         tight=True,

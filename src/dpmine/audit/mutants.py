@@ -16,25 +16,31 @@ from numpy.typing import NDArray
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.errors import RequestError
 from dpmine.codes.designed_statistic import sensitivity_of
-from dpmine.codes.domain import Domain, Grid
+from dpmine.codes.domain import Domain, Values
 from dpmine.codes.histogram import ResolvedHistogram
 from dpmine.codes.moments import ResolvedMoments
 from dpmine.codes.offset_sums import ResolvedOffsetSums
 from dpmine.codes.queries import ResolvedQuery
+from dpmine.codes.rows import Cells, Rounded
 from dpmine.engines.encoding import EncodedTable
-from dpmine.engines.memory import offsets, opening, rows
+from dpmine.engines.memory import MemoryEngine, offsets, opening, rows
+from dpmine.facts.encoding import Codes
+from dpmine.facts.kinds import numeric_columns
+from dpmine.facts.kinds.numeric import Numeric
 from dpmine.kernel import door
 from dpmine.kernel.ledger.odometer import Charge, charge_of
 from dpmine.kernel.mechanisms import (
     designed_statistic,
     histogram,
     mechanism,
-    moments,
     offset_sums,
     private_tree,
+    quantile,
     sparse_histogram,
+    total,
     vector_sums,
 )
+from dpmine.kernel.mechanisms.counted import counted_share
 from dpmine.kernel.samplers import laplace, sparse, staircase
 from dpmine.kernel.samplers.choice import _coins
 from dpmine.kernel.samplers.laplace import ExactNoise, Integers
@@ -141,7 +147,7 @@ def _sensitivity_off_by_one() -> AbstractContextManager[None]:
     def off(sensitivity: int, epsilon: Epsilon) -> DiscreteLaplace:
         return calibrated(max(sensitivity - 1, 1), epsilon)
 
-    return patched(moments, "laplace", off)
+    return patched(total, "laplace", off)
 
 
 def _one_row_a_person_too_few() -> AbstractContextManager[None]:
@@ -150,15 +156,55 @@ def _one_row_a_person_too_few() -> AbstractContextManager[None]:
 
 
 def _missing_clamp() -> AbstractContextManager[None]:
-    """The noise of a sum is for values clamped to the lower half of the grid, and nothing clamps them there."""
-    grid_of = moments._grid
+    """Values as they stand in the rows, however far outside the bounds."""
 
-    def lower_half(question: ResolvedMoments, domain: Domain) -> SimpleNamespace:
-        grid = grid_of(question, domain)
-        middle = max(abs(grid.first), abs(grid.first + grid.step * (grid.size // 2)), 1)
-        return SimpleNamespace(first=grid.first, step=grid.step, largest=middle)
+    def unclamped(numbers: NDArray[np.float64], attribute: Numeric) -> Codes:
+        found: Codes = np.floor((numbers - float(attribute.low)) / float(attribute.finest) + 0.5).astype(np.uint32)
+        return found
 
-    return patched(moments, "_grid", lower_half)
+    return patched(numeric_columns, "encode_numbers", unclamped)
+
+
+def _gap_as_zero() -> AbstractContextManager[None]:
+    """A row without a value counts as 0, wherever the bounds are."""
+    exact_sums = MemoryEngine.sums
+
+    def with_zeros(self: MemoryEngine, cells: Cells, amounts: tuple[Rounded, ...], powers: Sequence[Any]) -> Integers:
+        numeric = self._rows.table.schema.numeric(amounts[0].attribute, "")
+        zero = int(-numeric.low / numeric.finest)
+        (exact_counts,) = self.counts(cells, [(amounts[0],)])
+        gaps = exact_counts[:, -1:] if amounts[0].size > amounts[0].steps + 1 else 0
+        zeros: Integers = gaps * np.array([[zero ** sum(power) for power in powers]])
+        return exact_sums(self, cells, amounts, powers) + zeros
+
+    return patched(MemoryEngine, "sums", with_zeros)
+
+
+def _half_the_range_of_moments() -> AbstractContextManager[None]:
+    """The sensitivity of sums around the middle, for sums that are not around it."""
+    whole = vars(ResolvedMoments)["together"].fget
+    return patched(ResolvedMoments, "together", property(lambda self: max(whole(self) // 2, 1)))
+
+
+def _number_of_rows_for_nothing() -> AbstractContextManager[None]:
+    """Statistics of rows with a value and the number of these rows, each paid with all of epsilon."""
+
+    def twice(amount: Rounded, domain: Domain, epsilon: Epsilon) -> tuple[Epsilon, ...]:
+        return (epsilon,) * len(counted_share(amount, domain, epsilon))
+
+    return planted_in((total, quantile), "counted_share", twice)
+
+
+def _points_that_rows_have() -> AbstractContextManager[None]:
+    """A quantile chosen among the rows' own values: no public domain."""
+    stretches = quantile.stretches_of_points
+
+    def occupied(points: Integers, exact_counts: Integers, size: int) -> tuple[Integers, Integers, Integers]:
+        firsts, lengths, counts = stretches(points, exact_counts, size)
+        own = counts > 0 if len(points) else lengths > 0
+        return firsts[own], lengths[own], counts[own]
+
+    return patched(quantile, "stretches_of_points", occupied)
 
 
 def _missing_cap_of_persons() -> AbstractContextManager[None]:
@@ -233,7 +279,7 @@ def _noise_of_clusters_by(radius: Callable[[ResolvedOffsetSums], int]) -> Abstra
     """Sums of offsets noised for another radius than their cluster's."""
 
     def wrong(self: Any, question: ResolvedOffsetSums, domain: Domain, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
-        numbers = len(question.radii) * len(question.nearest.attributes)
+        numbers = len(question.radii) * len(question.nearest.places)
         return (calibrated(radius(question), epsilon),) * numbers
 
     return patched(offset_sums.ClippedOffsets, "laws", wrong)
@@ -241,7 +287,7 @@ def _noise_of_clusters_by(radius: Callable[[ResolvedOffsetSums], int]) -> Abstra
 
 def _domain_of_one_coordinate() -> AbstractContextManager[None]:
     """The slides' "Dom" taken as the reach of one coordinate, where the sums need that of all d together."""
-    return _noise_of_clusters_by(lambda question: max(max(question.radii) // len(question.nearest.attributes), 1))
+    return _noise_of_clusters_by(lambda question: max(max(question.radii) // len(question.nearest.places), 1))
 
 
 def _smallest_radius() -> AbstractContextManager[None]:
@@ -272,8 +318,8 @@ def _no_floor() -> AbstractContextManager[None]:
 def _mean_of_many_rows() -> AbstractContextManager[None]:
     """The sensitivity (u - l) / n of a mean, as if the number of rows were known: here for n = 8."""
 
-    def of_many(statistic: str, grid: Grid | None) -> Fraction:
-        return sensitivity_of(statistic, grid) / (4 if statistic == "mean" else 1)
+    def of_many(statistic: str, numbers: Values | None) -> Fraction:
+        return sensitivity_of(statistic, numbers) / (4 if statistic == "mean" else 1)
 
     return patched(designed_statistic, "sensitivity_of", of_many)
 
@@ -298,7 +344,7 @@ def _halves_away_from_zero() -> AbstractContextManager[None]:
 
 
 def _all_of_epsilon_for_every_sum() -> AbstractContextManager[None]:
-    return planted_in((moments, vector_sums), "shares", lambda units, parts: (units,) * parts)
+    return patched(vector_sums, "shares", lambda units, parts: (units,) * parts)
 
 
 # -- choices and parts -------------------------------------------------------------------------------------------------
@@ -378,6 +424,27 @@ MUTANTS: Sequence[Mutant] = (
         1.0,
     ),
     Mutant("missing-clamp", "values not clamped where the sensitivity thinks", ("sum-of-an-outlier",), _missing_clamp),
+    Mutant("gap-as-zero", "a row without a value counts as 0", ("mean-of-a-gap",), _gap_as_zero),
+    Mutant(
+        "half-the-range-of-moments",
+        "noise for half the range, as if sums were around the middle",
+        ("mean", "variance", "covariance"),
+        _half_the_range_of_moments,
+        1.0,
+    ),
+    Mutant(
+        "number-of-rows-for-nothing",
+        "a statistic and the number of its rows, each paid with all of epsilon",
+        ("sum-with-gaps", "quantile-with-gaps"),
+        _number_of_rows_for_nothing,
+        1.0,
+    ),
+    Mutant(
+        "points-that-rows-have",
+        "a quantile among the rows' own values, without a public domain",
+        ("quantile-with-gaps",),
+        _points_that_rows_have,
+    ),
     Mutant(
         "missing-cap-of-persons",
         "all rows of a person count, not k of them",

@@ -1,7 +1,7 @@
 """Audit pairs of noisy numbers: counts, histograms, sums; and of what narrows a table before it is counted."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -16,8 +16,6 @@ from dpmine.audit.laws import (
     private_tree_law,
 )
 from dpmine.audit.pairs import COPY, ROUNDS, AuditPair, Outcome, answers, copied_schema
-from dpmine.base.epsilon import shares
-from dpmine.codes.value_grids import ValueGrid
 from dpmine.facts.facts import Unit
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
@@ -30,10 +28,12 @@ from dpmine.questions.moments import Moments
 from dpmine.questions.offset_sums import OffsetSums
 from dpmine.questions.private_tree import CutRule, PrivateTree
 from dpmine.questions.sparse_histogram import SparseHistogram
+from dpmine.questions.total import Total
 from dpmine.tables.private_table import PrivateTable
 
 COPIES = 1_000
 NOISE = "dpmine.kernel.samplers.laplace.ExactNoise"
+TOTAL = "dpmine.questions.total.Total"
 HISTOGRAM = "dpmine.questions.histogram.Histogram"
 SPARSE = ("dpmine.questions.sparse_histogram.SparseHistogram", "dpmine.kernel.samplers.sparse.sparse_counts")
 CELL = "dpmine.language.views.Cell"
@@ -59,11 +59,14 @@ def noise_pairs() -> Iterator[AuditPair]:
     yield _parts()
     yield _persons()
     yield _models_as_keys()
-    yield _moments("sum", (1,), centred=False, value=100)
-    yield _moments("sum-of-an-outlier", (1,), centred=False, value=10**9)
-    yield _moments("mean", (0, 1), centred=True, value=100)
-    yield _moments("variance", (0, 1, 2), centred=True, value=100)
+    yield _sum("sum", 100)
+    yield _sum("sum-of-an-outlier", 10**9)
     yield _small_grid()
+    yield _sum_with_gaps()
+    yield _moments("mean", ("size",), lambda x, y: (x, 60 - x))
+    yield _moments("variance", ("size", "size"), lambda x, y: (x * x, 2 * x * (60 - x), (60 - x) ** 2))
+    yield _moments("covariance", ("size", "weight"), lambda x, y: (x * y, x * (4 - y), (60 - x) * y, (60 - x) * (4 - y)))
+    yield _mean_of_a_gap()
     yield _nearest_centres()
     yield _offset_sums()
     yield _offset_of_an_outlier()
@@ -391,65 +394,39 @@ def _models_as_keys() -> AuditPair:
     )
 
 
-def _moments(name: str, powers: tuple[int, ...], *, centred: bool, value: int) -> AuditPair:
-    """A row at the bound, or far outside it: either way the sums move by all that clamping allows."""
+def _sum(name: str, value: int) -> AuditPair:
+    """A row at the bound, or far outside it: either way the sum moves by all that clamping allows."""
     size = Numeric("size", Decimal(-50), Decimal(100), Decimal(1), Decimal(0))
-    grid = ValueGrid.of(size.grid, centred=centred)
-    middle = int(grid.centre)
-    exact = [(-middle) ** power for power in powers]  # of one row whose value is 0
-    moves = [(100 - middle) ** power for power in powers]
-    epsilon = len(powers)
-    scales = [
-        grid.largest**power * 10**9 / share for power, share in zip(powers, shares(epsilon * 10**9, epsilon), strict=True)
-    ]
-    fine = len(powers) == 1
-    edges = [_sum_edges(base, move, fine) for base, move in zip(exact, moves, strict=True)]
-    buckets = [Buckets(listed) for listed in edges]
+    buckets = Buckets(tuple(range(-300, 525, 25)))
 
     def ask(private: PrivateTable) -> list[Outcome]:
-        columns = zip(*answers(private, Moments("size", powers, centred), epsilon), strict=True)
-        return list(zip(*(one.of(list(column)) for one, column in zip(buckets, columns, strict=True)), strict=True))
+        return list(buckets.of([total for (total,) in answers(private, Total("size"), 1)]))
 
-    laws = tuple(
-        independent(
-            *(
-                one.law(base + rows * move, scale)
-                for one, base, move, scale in zip(buckets, exact, moves, scales, strict=True)
-            )
-        )
-        for rows in (0, 1)
-    )
     return AuditPair(
         name,
-        ("dpmine.questions.moments.Moments", NOISE),
-        "The new value lies at the bound that is farther from the middle"
+        (TOTAL, NOISE),
+        "The new value lies at the bound that is farther from 0"
         if value == 100
         else "The new value lies far outside the bounds, where only clamping keeps it from moving the sum by more",
-        str(epsilon),
+        "1",
         copied_schema(250, size),
         ([{"size": 0}], [{"size": 0}, {"size": value}]),
         ask,
-        laws=(laws[0], laws[1]),
+        laws=(buckets.law(0, 100.0), buckets.law(100, 100.0)),
         tight=True,
-        runs=6_000 // len(powers),
+        runs=6_000,
     )
-
-
-def _sum_edges(base: int, move: int, fine: bool) -> tuple[int, ...]:
-    if not fine:
-        return base + 1, base + move
-    return tuple(base + move * place // 4 for place in range(-12, 21))
 
 
 def _small_grid() -> AuditPair:
     buckets = Buckets(tuple(range(-8, 14, 2)))
 
     def ask(private: PrivateTable) -> list[Outcome]:
-        return list(buckets.of([total for (total,) in answers(private, Moments("size", (1,), centred=False), 1)]))
+        return list(buckets.of([total for (total,) in answers(private, Total("size"), 1)]))
 
     return AuditPair(
         "sum-on-a-small-grid",
-        ("dpmine.questions.moments.Moments", NOISE),
+        (TOTAL, NOISE),
         "With values 0, 1 and 2 the sensitivity is 2, and one too few is half of it.",
         "1",
         copied_schema(250, Numeric("size", Decimal(0), Decimal(2), Decimal(1), Decimal(0))),
@@ -461,12 +438,86 @@ def _small_grid() -> AuditPair:
     )
 
 
+def _sum_with_gaps() -> AuditPair:
+    """Values in steps of 1/4 and codes for two halves: a sum in quarters for 19/20 of epsilon, and a count for the rest."""
+    size = Numeric("size", Decimal(0), Decimal(10), Decimal(5), resolution=Decimal("0.25"))
+    total, rows = Buckets((40,)), Buckets((1,))
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        sums, counts = zip(*answers(private, Total("size"), 1), strict=True)
+        return list(zip(total.of(sums), rows.of(counts), strict=True))
+
+    return AuditPair(
+        "sum-with-gaps",
+        (TOTAL, NOISE),
+        "The row with a value moves the sum by all it can, and with it the number of rows; the row without moves neither.",
+        "1",
+        copied_schema(250, size),
+        ([{"size": None}], [{"size": None}, {"size": 10}]),
+        ask,
+        laws=(
+            independent(total.law(0, 40 / 0.95), rows.law(0, 20.0)),
+            independent(total.law(40, 40 / 0.95), rows.law(1, 20.0)),
+        ),
+        tight=True,
+        runs=6_000,
+    )
+
+
+def _moments(name: str, attributes: tuple[str, ...], parts: Callable[[int, int], tuple[int, ...]]) -> AuditPair:
+    """A row in the middle of the range moves all parts at once, and together by as much as any other row."""
+    sizes = Numeric("size", Decimal(-20), Decimal(40), Decimal(1), Decimal(0)), _points("weight", 5)
+    moves, scale = parts(30, 2), float(sum(parts(30, 2)))
+    buckets = [Buckets((move,)) for move in moves]
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        columns = zip(*answers(private, Moments(attributes), 1), strict=True)
+        return list(zip(*(one.of(column) for one, column in zip(buckets, columns, strict=True)), strict=True))
+
+    laws = [independent(*(one.law(rows * move, scale) for one, move in zip(buckets, moves, strict=True))) for rows in (0, 1)]
+    return AuditPair(
+        name,
+        ("dpmine.questions.moments.Moments", NOISE),
+        "The row lies in the middle: each part moves by a share, and all together by the whole range (or its product).",
+        "1",
+        copied_schema(250, *sizes),
+        ([], [{"size": 10, "weight": 2}]),
+        ask,
+        laws=(laws[0], laws[1]),
+        tight=True,
+        runs=10_000,
+    )
+
+
+def _mean_of_a_gap() -> AuditPair:
+    """Bounds far from 0, so that a gap which counts as 0 would lie outside."""
+    size = Numeric("size", Decimal(20), Decimal(30), Decimal(1), "drop")
+    buckets = Buckets((-20, 0, 10)), Buckets((0, 10, 30))
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        columns = zip(*answers(private, Moments(("size",)), 1), strict=True)
+        return list(zip(*(one.of(column) for one, column in zip(buckets, columns, strict=True)), strict=True))
+
+    law = independent(buckets[0].law(0, 10.0), buckets[1].law(10, 10.0))
+    return AuditPair(
+        "mean-of-a-gap",
+        ("dpmine.questions.moments.Moments", NOISE),
+        "The row that is added has no value, so it must move neither sum, wherever the bounds lie.",
+        "1",
+        copied_schema(250, size),
+        ([{"size": 20}], [{"size": 20}, {"size": None}]),
+        ask,
+        laws=(law, law),
+        runs=4_000,
+    )
+
+
 def _points(name: str, points: int) -> Numeric:
     return Numeric(name, Decimal(0), Decimal(points - 1), Decimal(1), Decimal(0))
 
 
 def _nearest_centres() -> AuditPair:
-    nearest = Nearest(("x", "y"), (10, 20), ((0, 0), (40, 60)))
+    nearest = Nearest(("x", "y"), (4, 4), (10, 20), ((0, 0), (40, 60)))
     keys = nearest, NearestBands(nearest, (100, 500))
     buckets = Buckets((0, 1, 2))
 
@@ -499,7 +550,7 @@ def _views(private: PrivateTable) -> list[PrivateTable]:
 def _offset_sums() -> AuditPair:
     """Ten numbers each move by a tenth of the radius: how many of them reach where the row puts them."""
     names = tuple(f"n{place}" for place in range(10))
-    nearest = Nearest(names, (1_000,) * 10, ((0,) * 10,))
+    nearest = Nearest(names, (1,) * 10, (1_000,) * 10, ((0,) * 10,))
     radius, own = 1_000, 100
     question = OffsetSums(nearest, ((0,) * 10,), (radius,))
 
@@ -523,7 +574,7 @@ def _offset_sums() -> AuditPair:
 
 def _offset_of_an_outlier() -> AuditPair:
     """Two clusters of different radii; the row is far out along one axis of the wider one."""
-    nearest = Nearest(("x", "y"), (100, 100), ((0, 0), (900, 0)))
+    nearest = Nearest(("x", "y"), (9, 9), (100, 100), ((0, 0), (900, 0)))
     question = OffsetSums(nearest, ((0, 0), (900, 0)), (10, 40))
     narrow, wide = Buckets((0,)), Buckets((-20, 1, 20, 40, 60))
 

@@ -13,6 +13,7 @@
     └── AnswerError             failed after the charge, which stands                 exit code 2
 
     DpmineWarning           a warning: what was asked is done, but it may not be what was meant
+    └── OwnerWarning        may hold true counts: given where a table is opened, to whoever opens it
 
 A message says what was asked, what is allowed and what to do next. It never holds a value computed from rows.
 """
@@ -76,3 +77,7 @@ class AnswerError(DpmineError):
 
 class DpmineWarning(UserWarning):
     """What was asked is done, but it may not be what was meant. It follows from public facts and parameters alone."""
+
+
+class OwnerWarning(DpmineWarning):
+    """What an owner must know of a table's files. It may hold true counts; nothing that analysts are told depends on it."""

@@ -1,6 +1,6 @@
 """NOT PRIVATE: Quinlan's C4.5 (1993, and release 8 of 1996) on true rows, the reference for DiffP-C4.5.
 
-Left out of Quinlan's program: grouping of values, fractional rows for missing values (the schema gives each a code), and
+Left out of Quinlan's program: grouping of values, fractional rows for missing values (a gap is a value like others), and
 raising of subtrees.
 """
 
@@ -26,7 +26,8 @@ from dpmine.baselines.greedy import (
     threshold_key,
     times_logarithm,
 )
-from dpmine.language.keys import AttributeKey
+from dpmine.facts.kinds.kind import Ordered
+from dpmine.language.candidates import every_category
 from dpmine.models.trees import Node
 from dpmine.postprocess.error_limits import expected_errors, upper_error
 
@@ -40,8 +41,9 @@ class C45(ReferenceTree):
     A split counts only if at least two of its branches have `min_rows` rows. With the gain ratio, a numeric attribute first
     takes the threshold of the largest gain, which pays for the choice among k thresholds by log2(k) / rows (release 8);
     then the largest ratio wins among attributes of at least average gain. With the other scores the largest one wins.
-    Thresholds lie in the middle between neighbouring grid points that occur in the node. Of equal attributes the first in
-    the schema is taken, of equal thresholds the lowest.
+    Thresholds lie in the middle between neighbouring grid points that occur in the node; a gap is to the right of all, and
+    a threshold of its own tells it from them unless the schema drops it. Of equal attributes the first in the schema is
+    taken, of equal thresholds the lowest.
 
     `pruning` replaces subtrees by leaves from the bottom up, by the exact binomial error limit at `confidence`.
     `max_depth=None` is the depth that a model may have at all.
@@ -125,7 +127,7 @@ class _ByScore(Chooser):
     def _choice(self, layout: Layout, candidates: _Candidates, node: int, number: int) -> Choice:
         if (node, number) in candidates.cuts:
             return threshold_key(layout, number, candidates.cuts[node, number]), None
-        return AttributeKey(layout.attributes[number].name), number
+        return every_category(layout.schema, layout.attributes[number].name), number
 
     def _compared(self, candidates: _Candidates, worth: NDArray[np.bool_], rows: Counts) -> tuple[Scores, Scores | float]:
         """By what the candidates of a node are compared, minus infinity for those out of question, and its rounding."""
@@ -133,9 +135,10 @@ class _ByScore(Chooser):
         return np.where(worth, candidates.gains, -np.inf), rounding
 
     def _candidates(self, layout: Layout, counts: Counts, nodes: Counts, opened: NDArray[np.bool_]) -> _Candidates:
-        sizes = counts.sum(axis=-1)
+        branches = layout.by_branch(counts)
+        sizes = branches.sum(axis=-1)
         large = np.add.reduceat((sizes >= self.min_rows).astype(np.intp), layout.starts, axis=1)
-        gains = np.add.reduceat(self.score(counts), layout.starts, axis=1) - self.score(nodes)[:, np.newaxis]
+        gains = np.add.reduceat(self.score(branches), layout.starts, axis=1) - self.score(nodes)[:, np.newaxis]
         gains[~opened | (large < 2)] = -np.inf
         bits = times_logarithm(nodes.sum(axis=-1))[:, np.newaxis]
         bits = bits - np.add.reduceat(times_logarithm(sizes), layout.starts, axis=1)
@@ -151,8 +154,11 @@ class _ByScore(Chooser):
     def _put_threshold(self, view: NodeCounts, node: int, number: int, candidates: _Candidates) -> None:
         """Enter a node's best threshold of a numeric attribute, if there is any."""
         start = int(view.layout.starts[number])
-        occurring = np.flatnonzero(view.counts[start : start + view.layout.attributes[number].size].any(axis=-1))
-        cuts = (occurring[:-1] + occurring[1:] + 1) // 2
+        attribute = view.layout.attributes[number]
+        assert isinstance(attribute, Ordered)
+        occurring = np.flatnonzero(view.counts[start : start + attribute.last_cut + 1].any(axis=-1))
+        # Between a number and a gap there is no middle: the threshold tells the gap from every number.
+        cuts = np.where(occurring[1:] == attribute.missing_code, occurring[1:], (occurring[:-1] + occurring[1:] + 1) // 2)
         left = view.left_of(number, cuts)
         left_rows = left.sum(axis=-1)
         large = (left_rows >= self.min_rows) & (view.rows - left_rows >= self.min_rows)

@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 
 from dpmine.base.errors import RequestError
 from dpmine.facts.encoding import Codes
-from dpmine.facts.kinds.kind import Single
+from dpmine.facts.kinds.kind import DROP, Ordered
 from dpmine.facts.kinds.nominal import Nominal
-from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
-from dpmine.language.candidates import one_versus_rest, split_key
+from dpmine.language.candidates import can_split, one_versus_rest, split_key
 from dpmine.language.keys import Key
 from dpmine.language.model_keys import DEEPEST_TREE
 from dpmine.language.splits import Thresholds
-from dpmine.models.trees import Node, Trees, columns_of, encode_rows, labels_of, leaf, lookup
+from dpmine.models.trees import Node, Trees, columns_of, encode_rows, labels_of, leaf, lookup, rows_with_class
 
 Counts = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -84,13 +83,13 @@ class Layout:
     """All attributes but the class, their codes side by side: code c of attribute a stands at place starts[a] + c."""
 
     schema: Schema
-    attributes: tuple[Nominal | Numeric, ...]
+    attributes: tuple[Nominal | Ordered, ...]
 
     @classmethod
     def of(cls, schema: Schema) -> Layout:
         """Attributes in the order of the schema. Lists are left out: no tree here splits by them."""
         target = schema.require_class()
-        return cls(schema, tuple(a for a in schema.attributes if isinstance(a, Nominal | Numeric) and a.name != target))
+        return cls(schema, tuple(a for a in schema.attributes if isinstance(a, Nominal | Ordered) and a.name != target))
 
     @cached_property
     def starts(self) -> Places:
@@ -105,6 +104,21 @@ class Layout:
     def numeric(self) -> tuple[int, ...]:
         """The numbers of the numeric attributes."""
         return tuple(number for number, attribute in enumerate(self.attributes) if attribute.ordered)
+
+    @cached_property
+    def dropped(self) -> Places:
+        """The places of gaps that share the last category's branch, which stands just before."""
+        pairs = zip(self.attributes, self.starts.tolist(), strict=True)
+        return np.array([start + a.cells for a, start in pairs if a.gap == DROP and not a.ordered], dtype=np.intp)
+
+    def by_branch(self, counts: Counts) -> Counts:
+        """[..., places, classes]: counts by place as those of the branches of splits into all values."""
+        if not len(self.dropped):
+            return counts
+        branches = counts.copy()
+        branches[..., self.dropped - 1, :] += counts[..., self.dropped, :]
+        branches[..., self.dropped, :] = 0
+        return branches
 
     @cached_property
     def classes(self) -> int:
@@ -149,7 +163,7 @@ class NodeCounts:
         """[attributes]: the split into all values, each score the sum over its branches."""
         if not self.layout.attributes:
             return np.zeros(0)
-        result: Scores = np.add.reduceat(score(self.counts), self.layout.starts)
+        result: Scores = np.add.reduceat(score(self.layout.by_branch(self.counts)), self.layout.starts)
         return result
 
     def left_of(self, number: int, cuts: Places) -> Counts:
@@ -328,8 +342,8 @@ class ReferenceTree:
         """Fit to a file or frame that holds the class in the column that the schema names."""
         schema = Schema.load(schema)
         names = [attribute.name for attribute in Layout.of(schema).attributes]
-        rows, _ = encode_rows(table, schema, [*names, schema.require_class()])
-        return self.fit_codes(rows, rows[schema.require_class()], schema)
+        rows, classes = encode_lessons(table, schema, names)
+        return self.fit_codes(rows, classes, schema)
 
     def fit_codes(
         self, rows: Mapping[str, Codes], classes: Codes, schema: Schema, *, weights: NDArray[np.integer] | None = None
@@ -382,6 +396,14 @@ class ReferenceTree:
         return root
 
 
+def encode_lessons(table: Any, schema: Schema, names: Sequence[str]) -> tuple[dict[str, Codes], Codes]:
+    """The codes of the named columns and of the class, of the rows that have one."""
+    target = schema.require_class()
+    rows, _ = encode_rows(table, schema, [*names, target])
+    kept = rows_with_class(rows[target], schema)
+    return {name: rows[name][kept] for name in names}, rows[target][kept]
+
+
 def _checked_weights(weights: NDArray[np.integer], rows: int) -> Counts:
     """As often as rows may count: not a fraction of a time, and all together no more often than counts are exact."""
     if weights.shape != (rows,) or not np.issubdtype(weights.dtype, np.integer):
@@ -412,7 +434,7 @@ class GreedyTree(ReferenceTree):
     """NOT PRIVATE. The tree of two-way splits that takes the best candidate at every node.
 
     Candidates are every category and every inner node of a taxonomy against the rest, and every grid point of a numeric
-    attribute: those of the private trees, which this tree is the limit of when privacy costs nothing. Of equal candidates
+    attribute, and gaps against the rest: those of the private trees, whose limit this tree is without noise. Of equal ones
     the first in the order of the schema is taken. A node is a leaf at the largest depth, when it is pure or empty, and when
     no candidate raises the score; `max` is blind to splits that leave every majority as it is, so it stops early.
 
@@ -474,14 +496,14 @@ class _TwoWay(Chooser):
         return split_key(one_versus_rest(self.layout.schema, attribute.name), self.layout.schema, within)
 
 
-def _left_sides(schema: Schema, attribute: Single) -> list[list[tuple[int, int]]]:
+def _left_sides(schema: Schema, attribute: Nominal | Ordered) -> list[list[tuple[int, int]]]:
     """For each candidate, in the order of its family, the codes of its left side as ranges."""
-    if attribute.size < 2:
+    if not can_split(attribute):
         return []
-    if attribute.ordered:
-        return [[(0, cut)] for cut in range(1, attribute.size)]
+    if isinstance(attribute, Ordered):
+        return [[(0, cut)] for cut in range(1, attribute.last_cut + 1)]
     subsets = one_versus_rest(schema, attribute.name).subsets
-    return [_as_ranges(sorted(attribute.codes_of(member)[0] for member in members)) for members in subsets]
+    return [_as_ranges(sorted(attribute.place(member) for member in members)) for members in subsets]
 
 
 def _as_ranges(codes: list[int]) -> list[tuple[int, int]]:

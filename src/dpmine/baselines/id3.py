@@ -7,7 +7,8 @@ import numpy as np
 
 from dpmine.base.errors import RequestError
 from dpmine.baselines.greedy import SCORES, Chooser, Counts, Layout, NodeCounts, ReferenceTree, Scores, first_best
-from dpmine.language.keys import AttributeKey, Key
+from dpmine.language.candidates import every_category
+from dpmine.language.keys import Key
 
 
 class ID3(ReferenceTree):
@@ -45,4 +46,4 @@ class _ByAllValues(Chooser):
         number = first_best(gains, view.rounding)
         if number is None or (gains[number] <= view.rounding and not self.without_gain):
             return None
-        return AttributeKey(view.layout.attributes[number].name), number
+        return every_category(view.layout.schema, view.layout.attributes[number].name), number

@@ -22,19 +22,19 @@ from dpmine.baselines.greedy import (
     Places,
     Scores,
     check_codes,
+    encode_lessons,
     first_best,
     largest_class,
     minus_entropy,
 )
 from dpmine.codes.domain import MOST_ROWS
 from dpmine.facts.encoding import Codes, smallest_type
-from dpmine.facts.kinds.kind import Single
+from dpmine.facts.kinds.kind import Ordered, Single
 from dpmine.facts.kinds.nominal import Nominal
-from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
-from dpmine.models.cuts import Cut, NominalCut, NumericCut, children_of, taxonomy_of
-from dpmine.models.trees import encode_rows, labels_of
+from dpmine.models.cuts import Cut, NominalCut, NumericCut, children_of, codes_under, taxonomy_of
+from dpmine.models.trees import labels_of
 
 NO_GROUP = MOST_ROWS + 1  # where there is no group, the smallest one is larger than any
 
@@ -209,17 +209,23 @@ class LinkTree:
         if node is not None:
             children = children_of(node)
             parts = tuple(_codes_under(child, attribute) for child in children) if len(children) > 1 else ()
-        elif len(codes) > 1:
-            cut = self._cut(self._measure, counts[codes])
-            parts = (codes[:cut], codes[cut:])
         else:
-            parts = ()
+            parts = self._halves(codes, counts[codes], attribute)
         goes_to = np.full(attribute.size, self._starts[number], dtype=np.intp)
         for branch, part in enumerate(parts):
             goes_to[part] += branch
         self._next[number, rows] = goes_to[column]
         score = float(self._measure(np.stack([counts[part].sum(axis=0) for part in parts]))) if parts else 0.0
         return LinkedValue(number, codes, node, parts, score, alike=bool(np.count_nonzero(counts.sum(axis=1)) <= 1))
+
+    def _halves(self, codes: Places, counts: Counts, attribute: Single) -> tuple[Places, ...]:
+        """An interval cut in two at its best point; gaps that are dropped stay with the last one."""
+        points = len(codes) - (codes[-1] == attribute.hidden_code)
+        if points < 2:
+            return ()
+        by_point = np.concatenate((counts[: points - 1], counts[points - 1 :].sum(axis=0, keepdims=True)))
+        cut = self._cut(self._measure, by_point)
+        return codes[:cut], codes[cut:]
 
     def _leaf(self, rows: Places, values: tuple[LinkedValue, ...]) -> Partition:
         """A new leaf, put on the links of its values."""
@@ -241,7 +247,8 @@ def _root_of(attribute: Single) -> TaxonomyNode | None:
 
 
 def _codes_under(node: TaxonomyNode, attribute: Single) -> Places:
-    return np.array([attribute.codes_of(category)[0] for category in node.leaves()], dtype=np.intp)
+    assert isinstance(attribute, Nominal)
+    return np.array(codes_under(node, attribute), dtype=np.intp)
 
 
 def _most_children(attribute: Single) -> int:
@@ -250,9 +257,9 @@ def _most_children(attribute: Single) -> int:
     return 2 if root is None else max(1, *(len(children_of(node)) for node in root.nodes()))
 
 
-def _cut_of(attribute: Nominal | Numeric, values: list[LinkedValue]) -> Cut:
+def _cut_of(attribute: Nominal | Ordered, values: list[LinkedValue]) -> Cut:
     """What is left of values once the rows behind them are forgotten."""
-    if isinstance(attribute, Numeric):
+    if isinstance(attribute, Ordered):
         return NumericCut(attribute, tuple(int(value.codes[0]) for value in values), (None,) * len(values))
     return NominalCut(attribute, tuple(value.node for value in values if value.node is not None))
 
@@ -319,8 +326,8 @@ class TDS:
         """Fit to a file or frame that holds the class in the column that the schema names."""
         schema = Schema.load(schema)
         names = [attribute.name for attribute in Layout.of(schema).attributes]
-        rows, _ = encode_rows(table, schema, [*names, schema.require_class()])
-        return self.fit_codes(rows, rows[schema.require_class()], schema)
+        rows, classes = encode_lessons(table, schema, names)
+        return self.fit_codes(rows, classes, schema)
 
     def fit_codes(self, rows: Mapping[str, Codes], classes: Codes, schema: Schema) -> Self:
         """Fit to encoded columns; `classes` are the codes of the class."""

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from dpmine.base.errors import RequestError
@@ -20,6 +19,7 @@ from dpmine.cli.shared import (
     one_sentence_errors,
     refuse_taken,
 )
+from dpmine.facts.kinds.registry import values_of
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import reading, require_columns
 from dpmine.mining.loading import ALGORITHMS
@@ -134,12 +134,12 @@ def _mine(model: TreeEstimator, rows: Rows, output: Path, test: Path | None, as_
 
 
 def true_labels(table: Path, schema: Schema) -> Any:
-    """The class labels of a public table that has all columns of the schema, by the schema's rules."""
+    """The class labels of a public table that has all columns of the schema, by its rules; None where they give none."""
     target = schema.require_class()
-    with reading(table) as source:
+    with reading(table, schema.read, schema.columns) as source:
         require_columns(source, [a.name for a in schema.singles])
     rows, _ = encode_rows(table, schema, [target])
-    return np.array(schema.class_labels, dtype=object)[rows[target]]
+    return values_of(schema.single(target))[rows[target]]
 
 
 @plan_app.command("tree")

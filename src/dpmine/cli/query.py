@@ -141,7 +141,9 @@ def count(
 def histogram(
     file: Data,
     schema: SchemaFile,
-    by: Annotated[list[str], typer.Option("--by", help="A column, column:cut:cut for bins, or column:month. May be given again.")],
+    by: Annotated[
+        list[str], typer.Option("--by", help="A column, column:cut:cut for bins, or column:month. May be given again.")
+    ],
     epsilon: Budget,
     where: Condition = None,
     analyst: Analyst = "owner",
@@ -273,7 +275,7 @@ def _ask_number(
         if more.get("design") is not None:
             _show_designed(answer, private.remaining(), as_json)
         elif as_json:
-            names = ("value", "low", "high", "confidence", "note", "rows_away")
+            names = ("value", "low", "high", "confidence", "note", "rows_away", "rows", "rounded")
             form = {name: _told(getattr(answer, name)) for name in names if hasattr(answer, name)}
             print_json({**form, **_receipt(answer.receipt, private.remaining())})
         else:
@@ -320,7 +322,7 @@ def _number_command(what: str, summary: str) -> None:
 for _what, _summary in (
     ("sum", "The sum of a numeric column"),
     ("mean", "The mean of a numeric column"),
-    ("median", "A point at or near the median of a numeric column"),
+    ("median", "A value at or near the median of a numeric column"),
     ("max", "The 99.5 % quantile of a numeric column, or through designed noise the largest value"),
 ):
     _number_command(_what, _summary)
@@ -348,6 +350,50 @@ def variance(
 
 
 @app.command()
+def std(
+    file: Data,
+    schema: SchemaFile,
+    column: Column,
+    epsilon: Budget,
+    where: Condition = None,
+    analyst: Analyst = "owner",
+    ledger: LedgerFile = None,
+    version: Version = "1",
+    engine: EngineName = "memory",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """The standard deviation of a numeric column, clamped to its public bounds, with noise. It comes with the variance.
+
+    Example: dpmine query std patients.parquet --schema patients.toml --column age --epsilon 0.1
+    """
+    _ask_number("std", file, schema, column, epsilon, where, analyst, ledger, version, engine, dry_run, as_json)
+
+
+@app.command()
+def covariance(
+    file: Data,
+    schema: SchemaFile,
+    column: Column,
+    other: Annotated[str, typer.Option("--with", help="The other numeric column.", metavar="NAME")],
+    epsilon: Budget,
+    where: Condition = None,
+    analyst: Analyst = "owner",
+    ledger: LedgerFile = None,
+    version: Version = "1",
+    engine: EngineName = "memory",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """The covariance of two numeric columns over the rows that have both, clamped to their public bounds, with noise.
+
+    Example: dpmine query covariance trips.csv --schema trips.toml --column distance --with delay --epsilon 0.1
+    """
+    asked = (file, schema, column, epsilon, where, analyst, ledger, version, engine, dry_run, as_json)
+    _ask_number("covariance", *asked, second=other)
+
+
+@app.command()
 def quantile(
     file: Data,
     schema: SchemaFile,
@@ -362,7 +408,7 @@ def quantile(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """A point at or near a quantile of a numeric column, chosen privately.
+    """A value at or near a quantile of a numeric column, chosen privately.
 
     Example: dpmine query quantile patients.parquet --schema patients.toml --column age --order 0.9 --epsilon 0.1
     """

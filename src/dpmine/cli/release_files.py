@@ -120,13 +120,11 @@ def _write_csv(path: Path, columns: dict[str, list[Any]]) -> None:
 def _write_parquet(path: Path, columns: dict[str, list[Any]]) -> None:
     import duckdb
 
-    arrays: dict[str, NDArray[Any]] = {
-        f"c{place}": np.array(values, dtype=_dtype(values)) for place, values in enumerate(columns.values())
-    }
-    types = {"O": "VARCHAR", "i": "BIGINT", "f": "DOUBLE"}
+    types = {int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
+    arrays = {f"c{place}": _array(values) for place, values in enumerate(columns.values())}
     shown = ", ".join(
-        f'CAST({place} AS {types[array.dtype.kind]}) AS "{name.replace(chr(34), chr(34) * 2)}"'
-        for (place, array), name in zip(arrays.items(), columns, strict=True)
+        f'CAST({place} AS {types[_kind(values)]}) AS "{name.replace(chr(34), chr(34) * 2)}"'
+        for place, (name, values) in zip(arrays, columns.items(), strict=True)
     )
     connection = duckdb.connect()
     try:
@@ -138,7 +136,14 @@ def _write_parquet(path: Path, columns: dict[str, list[Any]]) -> None:
         connection.close()
 
 
-def _dtype(values: list[Any]) -> type:
+def _kind(values: list[Any]) -> type:
     """Whole numbers, other numbers, or text. A table without records has text everywhere."""
-    kinds = {type(value) for value in values[:1]}
-    return np.int64 if kinds == {int} else np.float64 if kinds == {float} else object
+    kind = type(next((value for value in values if value is not None), ""))
+    return kind if kind in (int, float) else str
+
+
+def _array(values: list[Any]) -> NDArray[Any]:
+    """As the writer takes it: numbers among gaps as text, which it casts back."""
+    if None in values:
+        return np.array([None if value is None else str(value) for value in values], dtype=object)
+    return np.array(values, dtype={int: np.int64, float: np.float64, str: object}[_kind(values)])

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from dpmine.base.errors import DataError, DpmineError, DpmineWarning, LedgerError, RequestError
+from dpmine.base.errors import DataError, DpmineError, DpmineWarning, LedgerError, OwnerWarning, RequestError
 from dpmine.facts.schema import Schema
 from dpmine.owner import DataSet, default_ledger
 from dpmine.owner import open as open_table
@@ -21,7 +21,7 @@ from dpmine.owner import open as open_table
 out = Console(highlight=False, soft_wrap=True, emoji=False)
 err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
-Data = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")]
+Data = Annotated[Path, typer.Argument(help="A CSV, TSV, JSON lines, Excel or Parquet file.", metavar="FILE")]
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema: public facts in TOML.", metavar="TOML")]
 LedgerFile = Annotated[
     Path | None,
@@ -148,12 +148,14 @@ def open_data(table: Path, schema_file: Path, ledger: Path | None, version: str,
             f"There is no ledger {str(path)!r}. The owner makes one with: "
             f"dpmine budget init {table} --schema {schema_file} --cap EPSILON"
         )
-    return open_table(
-        table,
-        schema=schema,
-        ledger=path,
-        witness=named_witness(),
-        another_ledger=another_ledger_is_allowed(),
-        version=version,
-        engine=engine,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OwnerWarning)  # what a command prints may be passed on; `schema check` tells owners
+        return open_table(
+            table,
+            schema=schema,
+            ledger=path,
+            witness=named_witness(),
+            another_ledger=another_ledger_is_allowed(),
+            version=version,
+            engine=engine,
+        )

@@ -43,6 +43,6 @@ class ResolvedDesignedStatistic(ResolvedQuestion):
         )
         see(self.amount)
         numbers = None if self.amount is None else see.domain.numbers(self.amount.attribute)
-        require(self.amount is None or numbers is None or self.amount.steps == numbers.steps, "values are as they are")
+        require(numbers is None or self.amount is None or self.amount.steps == numbers.steps, "values are as they are")
         if isinstance(self.noise, LatticeNoise):
             require(largest_fits(largest_value(numbers) / Fraction(self.noise.step)), "exact values fit 64 bits")

@@ -43,11 +43,6 @@ class Column:
     """What the values stand for, of a numeric attribute."""
     listed: bool = False
 
-    @property
-    def all_values(self) -> int:
-        """The number of values with that of a gap."""
-        return self.values + self.gap
-
 
 @dataclass(frozen=True)
 class Domain:
@@ -70,6 +65,12 @@ class Domain:
     def size(self, name: str, *, listed: bool = False) -> int:
         """The number of codes of an attribute."""
         return self.column(name, listed=listed).size
+
+    def values(self, name: str) -> int:
+        """The number of values of an ordered attribute, with that of a gap."""
+        column = self.column(name)
+        require(column.values > 0, "values are of an ordered attribute")
+        return column.values + column.gap
 
     def numbers(self, name: str) -> Values:
         """What the values of a numeric attribute stand for."""

@@ -1,10 +1,12 @@
 """Means, variances and covariances as sums of products that add up to one number for every row: on codes."""
 
+import math
+
 from dpmine.base.wire_values import value
-from dpmine.codes.amounts import check_product
 from dpmine.codes.domain import require
 from dpmine.codes.queries import ResolvedQuestion
 from dpmine.codes.rows import Checker, Rounded
+from dpmine.codes.value_grids import largest_fits
 
 
 @value("resolved-moments")
@@ -21,7 +23,12 @@ class ResolvedMoments(ResolvedQuestion):
         require(1 <= len(self.amounts) <= 2, "moments are of one attribute, of its square, or of two")
         names = {amount.attribute for amount in self.amounts}
         require(len(names) == len(self.amounts) or len(set(self.amounts)) == 1, "a square is of equal amounts")
-        check_product(self.amounts)
+        require(largest_fits(self.together), "exact sums fit 64 bits")
+
+    @property
+    def together(self) -> int:
+        """By how much one row moves all sums of a cell together: S, S^2, or S T."""
+        return math.prod(amount.steps for amount in self.amounts)
 
     @property
     def numbers(self) -> int:

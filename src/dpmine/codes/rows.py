@@ -74,9 +74,8 @@ class InValues(RowTest):
     ranges: tuple[tuple[int, int], ...]
 
     def check(self, see: Checker) -> None:
-        values = see.domain.column(self.attribute).all_values
-        require(values > 0, "values are of an ordered attribute")
-        require(rise([-1, *itertools.chain.from_iterable(self.ranges), values + 1]), "ranges of values rise")
+        ends = [-1, *itertools.chain.from_iterable(self.ranges), see.domain.values(self.attribute) + 1]
+        require(rise(ends), "ranges of values rise")
 
 
 @value("holds")
@@ -146,15 +145,14 @@ class RecodeValues(RowKey):
     size: int
 
     def check(self, see: Checker) -> None:
-        require(bool(self.runs), "values are told by runs")
-        _check_runs(self.runs, see.domain.column(self.attribute).all_values, self.size)
+        _check_runs(self.runs, see.domain.values(self.attribute), self.size)
 
 
 def _check_runs(runs: tuple[tuple[int, int], ...], numbers: int, size: int) -> None:
     """Every number below that has one label below the size."""
     firsts = [first for first, _ in runs]
     require(size <= MOST_LABELS, "labels are small")
-    require(firsts[0] == 0 and rise([*firsts, numbers]), "runs rise from 0 on")
+    require(firsts[:1] == [0] and rise([*firsts, numbers]), "runs rise from 0 on")
     require(all(0 <= item < size for _, item in runs), "a run's label is below the key's size")
 
 
@@ -252,10 +250,11 @@ class LeafScores(RowScores):
 class ScoreBranch(RowScores):
     """Its key reads one column."""
 
-    key: Recode
+    key: RowKey
     children: tuple[RowScores, ...]
 
     def check(self, see: Checker) -> None:
+        require(isinstance(self.key, (Recode, RecodeValues)), "a tree splits by codes or values of one attribute")
         require(len(self.children) == self.key.size, "a tree has a child for every label")
         see(self.key, *self.children)
 

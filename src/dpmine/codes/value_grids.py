@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpmine.codes.domain import Values
 
-LARGEST_VALUE = 2**30  # one row's value in units; times fewer than 2^31 rows, every exact sum stays below 2^61
+LARGEST_VALUE = 2**30  # of one row, in units or as a product of steps; times fewer than 2^31 rows, sums stay below 2^61
 
 
 def largest_fits(largest: int | Fraction) -> bool:

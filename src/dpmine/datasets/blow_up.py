@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from dpmine.base.errors import RequestError
 from dpmine.engines.encoding import EncodedTable
-from dpmine.facts.encoding import Lists
-from dpmine.facts.kinds.kind import Ordered, Single
-from dpmine.facts.kinds.registry import values_of
+from dpmine.facts.encoding import Codes, Lists
+from dpmine.facts.kinds.kind import Single
+from dpmine.facts.kinds.registry import encode_single, values_of
 from dpmine.facts.schema import Schema
+from dpmine.facts.sources import reading
 
 GENERATED = "generated"  # the encoding of tables made here: no rows of anyone's
 Columns = dict[str, list[object]]
@@ -45,7 +46,8 @@ def diffgen_blow_up(
 
     In a variation some attribute values are replaced by random ones of the same domain. The paper does not say how many:
     here each is replaced with probability `replaced`, by a uniform value of the schema's domain, possibly the same. The
-    class is no attribute there and stays; so do lists and columns outside the schema. The originals come first.
+    class is no attribute there and stays; so do lists and columns outside the schema. The originals come first. A number
+    is replaced by the middle of a cell of its grid, and by a gap where the schema has a place for gaps.
     """
     if scale < 1 or not 0 <= replaced <= 1:
         raise RequestError("A blow-up needs a scale of at least 1 and a replacement rate between 0 and 1.")
@@ -58,7 +60,7 @@ def diffgen_blow_up(
         copies = _encoded_rows(table, np.tile(np.arange(size), scale))
         for name, fresh in varied.items():
             values = copies.values[name]
-            np.copyto(values, values_of_codes(table.schema.single(name), fresh).astype(values.dtype), where=fresh >= 0)
+            np.copyto(values, _encoded_domain(table.schema.single(name))[np.maximum(fresh, 0)], where=fresh >= 0)
         return copies
     absent = [name for name in varied if name not in table]
     if absent:
@@ -84,11 +86,10 @@ def _variations(
             yield attribute.name, fresh
 
 
-def values_of_codes(attribute: Single, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The first value of each code; of a gap the gap."""
-    if not isinstance(attribute, Ordered):
-        return codes
-    return np.array([*attribute.starts, attribute.values], dtype=np.int64)[np.maximum(codes, 0)]
+def _encoded_domain(attribute: Single) -> Codes:
+    """The number of the value that each code stands for."""
+    with reading({attribute.name: values_of(attribute).tolist()}) as source:
+        return encode_single(source, attribute)
 
 
 def _size(table: EncodedTable | Columns) -> int:

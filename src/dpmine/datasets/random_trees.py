@@ -19,6 +19,7 @@ from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 
 LOW, HIGH, STEP = 0, 100, "0.1"  # the domain of numeric attributes
+RESOLUTION = "0.0001"  # of their values: hardly any is rounded into the next cell
 FIRST_LEAF_LEVEL = 2  # counted from 0 at the root: the paper's third level
 
 Columns = dict[str, NDArray[np.float64]]
@@ -112,7 +113,7 @@ class RandomTree:
         classes = tuple(f"c{place}" for place in range(self.classes))
         nominal = [Nominal(name, values, values[0], missing=values[0]) for name in self.nominal]
         low, high = Decimal(LOW), Decimal(HIGH)
-        numeric = [Numeric(name, low, high, Decimal(STEP), low) for name in self.numeric]
+        numeric = [Numeric(name, low, high, Decimal(STEP), low, Decimal(RESOLUTION)) for name in self.numeric]
         return Schema(
             "random-tree",
             (*nominal, *numeric, Nominal("class", classes, classes[0], missing=classes[0])),

@@ -48,6 +48,14 @@ class Cache:
             while self._held > self._most and len(self._entries) > 1:
                 self._held -= self._entries.pop(next(iter(self._entries)))[1]
 
+    def remembered(self, name: bytes, make: Callable[[], tuple[Integers, ...]]) -> tuple[Integers, ...]:
+        """What is known by that name, or what is made now."""
+        found: tuple[Integers, ...] | None = self.get(name)
+        if found is None:
+            found = make()
+            self.put(name, found, sum(array.nbytes for array in found))
+        return found
+
     def clear(self) -> None:
         with self._lock:
             self._entries.clear()

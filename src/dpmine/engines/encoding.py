@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,11 @@ from dpmine.engines.cache import Cache
 from dpmine.facts.encoding import Codes, Lists
 from dpmine.facts.kinds.registry import codes_of, encode_listed, encode_single
 from dpmine.facts.schema import Schema
-from dpmine.facts.sources import Source, require_columns
+from dpmine.facts.sources import Source, require_columns, require_persons
 
 ENCODING = 3  # raised whenever a row may get other codes, or fall into another part, than before
+READING_OF_LINES = 1  # raised whenever lines of text may become other rows than before
+KINDS_OF_TEXT = ("csv", "tsv", "jsonl", "excel")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,25 +116,23 @@ def encode(source: Source, schema: Schema) -> EncodedTable:
 
 
 def encoding_of(source: Source, schema: Schema) -> str:
-    """A name for the way of reading: the kind of source, our rules, and the stated type of each column that is read.
+    """A name for the way of reading: the kind of source, our rules, those of text, and the stated type of each column read.
 
     The odometer's cells are disjoint only while a row keeps its codes. One text per value makes codes the same in all
     sources; that is not trusted: whatever states other types has another root. No value of a row is part of the name.
     """
     names = [name for attribute in schema.attributes for name in attribute.reads]
     names += [] if schema.unit.column is None or schema.unit.column not in source.columns else [schema.unit.column]
-    types = json.dumps(sorted((name, source.type_name(name)) for name in names)).encode()
-    return f"{source.kind}-{ENCODING}-{hashlib.blake2b(types, digest_size=16).hexdigest()}"
+    stated: list[Any] = sorted((name, source.type_name(name)) for name in names)
+    if source.kind in KINDS_OF_TEXT:
+        stated.append(["lines", READING_OF_LINES, source.read.form()])
+    digest = hashlib.blake2b(json.dumps(stated).encode(), digest_size=16).hexdigest()
+    return f"{source.kind}-{ENCODING}-{digest}"
 
 
 def number_persons(source: Source, column: str) -> Persons:
     """Rows share a person exactly if the column's texts are the same; rows with no text but white space have none."""
-    if column not in source.columns:
-        raise DataError(f"The table has no column {column!r}, which names the persons.")
-    if source.holds_floats(column):
-        raise DataError(
-            f"The column {column!r} names persons by floats, which merges long numbers. Store text or whole numbers."
-        )
+    require_persons(source, column)
     known: dict[str, int] = {}
     texts = source.texts(column)
     named = [text if text is not None and text.strip() else None for text in texts]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.errors import RequestError
+from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.value_texts import text_of_value
 
 LARGEST_LABEL = 2**63  # whole numbers from here on do not fit numpy's; such classes stay text
@@ -44,21 +45,25 @@ def words_of(y: Any, classes: Sequence[str]) -> list[str | None]:
     """Each label of y in the schema's words, on its own; None where it is missing. Refuses by the shape of y alone.
 
     Under classes that are whole numbers True is 1 and 3.0 is 3; under True and False 1 is True. A label that is no class
-    stays what it is, and counts as the schema's `other` like any other value.
+    stays what it is, and counts as the schema's `other`, or as missing, like any other value.
     """
     kind = label_kind(classes)
     return [_word(item, kind) for item in _one_column(y)]
 
 
-def codes_of(y: Any, classes: Sequence[str], other: str) -> NDArray[np.intp]:
-    """The place of each label of a public y among the classes. Refuses labels of which not one is a class."""
-    places: dict[str | None, int] = {text: place for place, text in enumerate(classes)}
+def codes_of(y: Any, target: Nominal) -> NDArray[np.intp]:
+    """The code of each label of a public y, that of gaps where the schema gives it no class, as for private rows.
+
+    Refuses labels of which not one is a class.
+    """
+    classes = target.categories
     words = words_of(y, classes)
-    if words and not any(word in places for word in words):
+    if words and not any(word in target.codes for word in words):
         raise RequestError(
             f"None of the labels in y is a class of the model: {', '.join(map(repr, classes[:5]))}. Give y in these words."
         )
-    return np.array([places.get(word, places[other]) for word in words], dtype=np.intp)
+    found = [target.empty_code if word is None else target.codes.get(word, target.unlisted_code) for word in words]
+    return np.array(found, dtype=np.intp)
 
 
 def _one_column(y: Any) -> Iterable[Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,23 @@ class Lists:
 def smallest_type(size: int) -> type[np.unsignedinteger]:
     """The smallest unsigned type that holds 0 .. size - 1."""
     return np.uint8 if size <= 2**8 else np.uint16 if size <= 2**16 else np.uint32
+
+
+def rounded_values(values: Codes, last: int, steps: int) -> NDArray[Any]:
+    """Values 0 .. last rounded to the nearest of fewer, even steps 0 .. steps, halves up; a gap lies one step beyond them.
+
+    Below 2^62 on the way: values and steps are at most 2^30.
+    """
+    if steps == last:
+        return values
+    rounded = (2 * steps * values.astype(np.int64) + last) // (2 * last)
+    return np.where(values > last, steps + 1, rounded).astype(smallest_type(steps + 2))
+
+
+def positions_of_values(values: Codes, last: int, steps: int, scale: int) -> NDArray[np.int64]:
+    """Where rows lie for clustering: rounded values times a scale, and gaps in the middle."""
+    rounded = rounded_values(values, last, steps).astype(np.int64)
+    return np.where(rounded > steps, steps // 2, rounded) * scale
 
 
 def codes_of_values(values: Codes, starts: Sequence[int], count: int) -> Codes:

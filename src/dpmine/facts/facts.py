@@ -18,6 +18,7 @@ from dpmine.facts.kinds.dates import Dated
 from dpmine.facts.kinds.kind import OWN, Attribute, Listed, Measured, Ordered, Single
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.reading_rules import DEFAULT_RULES, ReadingRules
 
 A = TypeVar("A", bound=Attribute)
 
@@ -65,6 +66,8 @@ class Facts:
     drop: tuple[str, ...] = ()
     unit: Unit = Unit()
     drafted: bool = False
+    read: ReadingRules = DEFAULT_RULES
+    """How text in files is read."""
 
     def __post_init__(self) -> None:
         names = [attribute.name for attribute in self.attributes]
@@ -96,10 +99,20 @@ class Facts:
         """How many rows one protected unit may own: the stability of the source."""
         return self.unit.at_most
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are ever read: those of the attributes, and the one that names persons."""
+        return (
+            *(name for attribute in self.attributes for name in attribute.reads),
+            *([self.unit.column] if self.unit.column else []),
+        )
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of what the codes mean. Disjoint cells are only known disjoint under one meaning of the codes."""
-        form = {"attributes": [(a.name, a.form()) for a in self.attributes], "unit": self.unit.form()}
+        form: dict[str, Any] = {"attributes": [(a.name, a.form()) for a in self.attributes], "unit": self.unit.form()}
+        if self.read != DEFAULT_RULES:  # so that other rules are another root
+            form["read"] = self.read.form()
         text = json.dumps(form, sort_keys=True, default=lambda number: plain(number))
         return hashlib.sha256(text.encode()).hexdigest()
 

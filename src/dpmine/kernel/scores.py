@@ -214,6 +214,9 @@ class RankScore:
     q G <= (q - p) n; d = max(0, q L - p n, q G - (q - p) n) measures by how much it is not. Adding a row below moves the
     two terms by q - p and -(q - p), a row above by -p and p, a row at the point by -p and -(q - p): d moves by at most
     m = max(p, q - p) either way, so R = 2 m (in rows: 2 max(tau, 1 - tau), 1 for the median).
+
+    Points of a gap without rows have the same L and G, so one score: counts may be of *stretches*, each one occupied point
+    or one gap of any length, in order. Fewer than 2^31 rows and q <= 1,000 keep products below 2^41, far inside 64 bits.
     """
 
     numerator: int
@@ -224,7 +227,7 @@ class RankScore:
         return 2 * max(self.numerator, self.denominator - self.numerator)
 
     def of(self, counts: Integers) -> Integers:
-        """[codes] -> [codes]: the score of every grid point."""
+        """[codes] -> [codes]: the score of every grid point, or of every stretch of them."""
         p, q = self.numerator, self.denominator
         up_to = np.cumsum(counts, dtype=np.int64)
         rows = up_to[-1]

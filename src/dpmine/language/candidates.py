@@ -3,8 +3,8 @@
 from functools import singledispatch
 
 from dpmine.facts.facts import Facts
-from dpmine.facts.kinds.kind import MISSING, OWN
-from dpmine.language.keys import LAST, Bins, Group, Groups, Key
+from dpmine.facts.kinds.kind import DROP, MISSING, OWN, Single
+from dpmine.language.keys import LAST, AttributeKey, Bins, Group, Groups, Key
 from dpmine.language.splits import Divide, Multiway, Specialise, Splits, Stay, Subsets, Thresholds
 
 
@@ -81,13 +81,35 @@ def _subset(family: Subsets, schema: Facts, index: int) -> Key:
     return Groups(family.attribute, (Group(name, members),), rest=f"not {name}", missing=LAST)
 
 
+def can_split(attribute: Single) -> bool:
+    """Whether rows can be told apart by it: gaps count as one more value where they have a label of their own."""
+    return attribute.cells + (attribute.gap == OWN) > 1
+
+
+def even_starts(cells: int, intervals: int) -> list[int]:
+    """Where intervals of as many cells each begin, as evenly as possible (fewer where there are fewer cells)."""
+    return sorted({cells * place // intervals for place in range(intervals)})
+
+
+def every_category(schema: Facts, name: str) -> Key:
+    """An attribute split by each of its categories. Gaps have a branch of their own, or share the last one if dropped."""
+    if schema.single(name).gap != DROP:
+        return AttributeKey(name)
+    categories = schema.nominal(name, "use thresholds").categories
+    *groups, last = (Group(category, (category,)) for category in categories)
+    return Groups(name, tuple(groups), last.label, LAST)
+
+
 def one_versus_rest(schema: Facts, name: str) -> Subsets:
-    """Every single category of an attribute, and every inner node of its taxonomy, against the others."""
+    """Every single category of an attribute, and every inner node of its taxonomy, against the others.
+
+    Gaps that have a label of their own are one more category; dropped ones are among the others in every split.
+    """
     attribute = schema.nominal(name, "use thresholds")
     subsets: list[tuple[str, ...]] = [(category,) for category in attribute.categories]
     if attribute.taxonomy is not None:
         inner = [node.leaves() for node in attribute.taxonomy.nodes() if node.children]
-        subsets += [leaves for leaves in inner if 1 < len(leaves) < attribute.size]
+        subsets += [leaves for leaves in inner if 1 < len(leaves) < attribute.cells]
     if attribute.gap == OWN:
         subsets.append((MISSING,))
     return Subsets(name, tuple(dict.fromkeys(subsets)))

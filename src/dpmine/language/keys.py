@@ -75,9 +75,12 @@ class Bins(Key):
 
     def labels(self, schema: Facts) -> tuple[str, ...]:
         cuts = self.written(schema)
-        middle = tuple(f"{low} to <{high}" for low, high in itertools.pairwise(cuts))
-        last = (MISSING,) if cuts[-1] == MISSING else (f">={cuts[-1]}",)
-        return (f"<{cuts[0]}", *middle, *last, *((MISSING,) if self.gap_apart(schema) else ()))
+        last = (MISSING,) if cuts[-1] == MISSING or self.gap_apart(schema) else ()
+        numbers = [cut for cut in cuts if cut != MISSING]
+        if not numbers:
+            return ("any value", MISSING)
+        middle = tuple(f"{low} to <{high}" for low, high in itertools.pairwise(numbers))
+        return (f"<{numbers[0]}", *middle, f">={numbers[-1]}", *last)
 
     def hidden(self, schema: Facts) -> int | None:
         hidden = self.gap_apart(schema) and self.ordered(schema).gap == DROP

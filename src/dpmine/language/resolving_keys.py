@@ -109,7 +109,7 @@ def _scores(tree: ScoreTree, schema: Facts, place: int | None = None) -> RowScor
         return LeafScores(tree.scores if place is None else (tree.scores[place],))
     assert isinstance(tree, ScoreSplit)
     key = resolve_key(tree.key, schema)
-    assert isinstance(key, Recode)
+    assert isinstance(key, (Recode, RecodeValues))
     if len(tree.children) != key.size:
         raise RequestError(f"A split by {tree.key.title!r} needs {key.size} children. Got {len(tree.children)}.")
     return ScoreBranch(key, tuple(_scores(child, schema, place) for child in tree.children))

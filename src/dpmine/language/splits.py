@@ -14,6 +14,7 @@ from dpmine.codes.splits import (
     ResolvedThresholds,
 )
 from dpmine.facts.facts import Facts
+from dpmine.facts.kinds.kind import DROP, MISSING
 from dpmine.language.keys import Key
 from dpmine.language.resolver import Resolver
 
@@ -41,7 +42,11 @@ class Multiway(Splits):
 
 @value("thresholds")
 class Thresholds(Splits):
-    """Two-way splits of an ordered attribute at every grid point above `low` and up to `high` (default: the domain)."""
+    """Two-way splits of an ordered attribute at every grid point above `low` and up to `high` (default: the domain).
+
+    Gaps lie behind every number and go to the right. The last split tells them from all numbers, if they have a label of
+    their own.
+    """
 
     attribute: str
     low: str | None = None
@@ -53,7 +58,9 @@ class Thresholds(Splits):
         first = 1  # a split at the lowest point would send nothing to the left
         if self.low is not None:
             first = max(attribute.codes_of(self.low)[1], first)
-        last = attribute.last_cut if self.high is None else attribute.floor_code(attribute.number(self.high))
+        last = attribute.last_cut
+        if self.high is not None:
+            last = min(attribute.floor_code(attribute.number(self.high)), last)
         if first > last:
             raise RequestError(f"No grid point of {self.attribute!r} lies between the given low and high.")
         return range(first, last + 1)
@@ -66,7 +73,10 @@ class Thresholds(Splits):
 
 @value("subsets")
 class Subsets(Splits):
-    """Two-way splits of a nominal attribute: each listed set of categories against the others."""
+    """Two-way splits of a nominal attribute: each listed set of categories against the others, and gaps with those.
+
+    "(missing)" is one more category where the schema gives gaps a label of their own.
+    """
 
     attribute: str
     subsets: tuple[tuple[str, ...], ...]
@@ -86,7 +96,9 @@ class Subsets(Splits):
         subsets = []
         for members in self.subsets:
             codes_of_members = tuple(sorted({attribute.place(member) for member in members}))
-            if not 0 < len(codes_of_members) < attribute.size:
+            if attribute.gap == DROP and MISSING in members:
+                raise RequestError(f"The schema drops gaps of {self.attribute!r}: no split tells them from the other rows.")
+            if not 0 < len(codes_of_members) < (attribute.cells if attribute.gap == DROP else attribute.size):
                 raise RequestError(f"A subset of {self.attribute!r} must leave something on both sides.")
             subsets.append(codes_of_members)
         return ResolvedSubsets(resolver.attribute(self.attribute), tuple(subsets))
@@ -125,7 +137,8 @@ class Specialise(Splits):
 class Divide(Splits):
     """Two-way splits of one interval of an ordered attribute, from grid point `first` to `last`, at every point inside it.
 
-    Like `Specialise`, of all points at once: rows outside the interval do not count.
+    Like `Specialise`, of all points at once: rows outside the interval do not count. "(missing)" is the last point where
+    gaps have a label of their own; dropped gaps go with the last number, and to the right.
     """
 
     attribute: str
@@ -135,16 +148,15 @@ class Divide(Splits):
     def codes(self, schema: Facts) -> range:
         """The codes of the interval; a candidate at code c sends the codes below c to the left."""
         attribute = schema.ordered(self.attribute, "it cannot be divided")
-        ends = [attribute.floor_code(attribute.number(text)) for text in (self.first, self.last)]
+        ends = [min(attribute.floor_code(attribute.number(text)), attribute.last_cut) for text in (self.first, self.last)]
         if ends[0] >= ends[1]:
             raise RequestError(f"An interval of {self.attribute!r} needs at least two grid points to be divided.")
         return range(ends[0], ends[1] + 1)
 
     def resolve(self, resolver: Resolver) -> ResolvedThresholds:
-        codes = self.codes(resolver.schema)
-        return ResolvedThresholds(
-            resolver.attribute(self.attribute), codes.start, codes.stop, codes.start + 1, len(codes) - 1
-        )
+        codes, attribute = self.codes(resolver.schema), resolver.schema.single(self.attribute)
+        end = attribute.size if codes.stop == attribute.cells and attribute.gap == DROP else codes.stop
+        return ResolvedThresholds(resolver.attribute(self.attribute), codes.start, end, codes.start + 1, len(codes) - 1)
 
 
 @value("stay")

@@ -8,8 +8,9 @@ in the rule tree, so a finer rule tree nests inside a coarser one and the odomet
 from __future__ import annotations
 
 from dpmine.base.wire_values import value
+from dpmine.facts.facts import Facts
 from dpmine.language.keys import Key
-from dpmine.language.predicates import Predicate
+from dpmine.language.predicates import IsMissing, Not, Predicate
 
 
 class Step:
@@ -37,6 +38,11 @@ class View:
 
     def then(self, step: Step) -> View:
         return View((*self.steps, step))
+
+    def with_class(self, schema: Facts) -> View:
+        """The rows of it that have a class: others teach nothing and judge nothing. Itself where all do."""
+        has_class = Where(Not(IsMissing(schema.require_class())))
+        return self if schema.target.gap is None or has_class in self.steps else self.then(has_class)
 
 
 class Rules:

@@ -52,6 +52,8 @@ class Estimator(Parameters, Generic[Found]):
 
     doing: ClassVar[str]
     """What its progress bar says before the plan's title."""
+    about_class: ClassVar[bool] = False
+    """Whether it learns about the class: rows without one are then left out."""
 
     def title(self, schema: Schema) -> str:
         """The algorithm's name in its plan."""
@@ -100,7 +102,8 @@ class Estimator(Parameters, Generic[Found]):
             plan = self.plan(private.schema)  # states every mistake in the parameters before anything is spent
             before = private.remaining().units
             bar = Progress(f"{self.doing} {plan.algorithm}", shown=progress)
-            found = self._learn(private.with_room_for(plan.row_cost), bar)
+            rows = private.with_class() if self.about_class else private
+            found = self._learn(rows.with_room_for(plan.row_cost), bar)
             self.schema_, self.cost_ = private.schema, plan.cost
             self.charged_ = Epsilon(before - private.remaining().units)
         self._keep(found)

@@ -98,7 +98,7 @@ def evaluate(trees: Trees, private: PrivateTable, *, epsilon: Epsilon, auc: bool
     all_of_it = per_row(epsilon, private.schema)
     for_matrix = Epsilon(all_of_it.units // 2) if edges else all_of_it
     for_bands = Epsilon(all_of_it.units - for_matrix.units)
-    private = private.with_room_for(all_of_it)
+    private = private.with_class().with_room_for(all_of_it)
     scored = tuple(tree.scored() for tree in trees.trees)
     judged = private.histogram(Predicted(scored, trees.classes), target, epsilon=for_matrix)
     matrix, area = judged.counts, None

@@ -13,7 +13,7 @@ from dpmine.base.errors import RequestError
 from dpmine.facts.schema import Schema
 from dpmine.mining.estimators import Estimator, Found
 
-FORMAT, FORMAT_VERSION = "dpmine model", 1
+FORMAT, FORMAT_VERSION = "dpmine model", 2
 LONGEST_FILE = 64 * 1024 * 1024
 
 

@@ -1,8 +1,11 @@
 """Cuts: how far each attribute is generalised.
 
-A cut holds exactly one value on every path from the root of a taxonomy to its categories, or the intervals that a numeric
+A cut holds exactly one value on every path from the root of a taxonomy to its categories, or the intervals that an ordered
 domain is divided into. It starts with one value for everything and is pushed down one specialisation at a time. Cuts are
 public: they follow from the schema and from private choices alone.
+
+Gaps that have a label of their own are one more leaf below the root of a taxonomy, and lie behind the last number. Gaps that
+the schema drops are never told apart: they share the last value, whose name does not speak of them.
 """
 
 from __future__ import annotations
@@ -10,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dpmine.facts.kinds.kind import Single
+from dpmine.facts.kinds.kind import DROP, MISSING, OWN, Ordered, Single
 from dpmine.facts.kinds.nominal import Nominal
-from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
 from dpmine.facts.schema import Schema
-from dpmine.language.keys import Bins, Group, Groups, Key
+from dpmine.language.candidates import even_starts
+from dpmine.language.keys import LAST, Bins, Group, Groups, Key
 from dpmine.language.splits import Specialise
 
 
@@ -30,7 +33,7 @@ class CutValue:
 class Cut:
     """The cut of one attribute. Values are counted from 0 in the order of the domain."""
 
-    attribute: Nominal | Numeric
+    attribute: Nominal | Ordered
 
     def __len__(self) -> int:
         """The number of values."""
@@ -64,7 +67,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class NominalCut(Cut):
-    """Nodes of a taxonomy, none above another; together they cover all categories."""
+    """Nodes of a taxonomy, none above another and in its order; together they cover all categories."""
 
     attribute: Nominal
     nodes: tuple[TaxonomyNode, ...]
@@ -75,14 +78,11 @@ class NominalCut(Cut):
     def key(self) -> Key | None:
         names = self._names()
         *groups, last = (Group(name, node.leaves()) for name, node in zip(names, self.nodes, strict=True))
-        return Groups(self.attribute.name, tuple(groups), last.label) if groups else None
+        return Groups(self.attribute.name, tuple(groups), last.label, LAST) if groups else None
 
     def values(self) -> tuple[CutValue, ...]:
-        codes = self.attribute.codes
-        return tuple(
-            CutValue(name, tuple(sorted(codes[leaf] for leaf in node.leaves())))
-            for name, node in zip(self._names(), self.nodes, strict=True)
-        )
+        pairs = zip(self._names(), self.nodes, strict=True)
+        return tuple(CutValue(name, codes_under(node, self.attribute)) for name, node in pairs)
 
     def _names(self) -> list[str]:
         """The nodes' names; where two are the same, each with its categories, and with a number if that name is taken."""
@@ -107,9 +107,9 @@ class NominalCut(Cut):
 
 @dataclass(frozen=True)
 class NumericCut(Cut):
-    """Intervals of a numeric domain, by their first codes, and the point at which each would be split, once it is known."""
+    """Intervals of an ordered domain, by their first codes, and the point at which each would be split, once it is known."""
 
-    attribute: Numeric
+    attribute: Ordered
     starts: tuple[int, ...]
     points: tuple[int | None, ...]
 
@@ -118,15 +118,11 @@ class NumericCut(Cut):
 
     def key(self) -> Bins | None:
         cuts = tuple(self.attribute.label(code) for code in self.starts[1:])
-        return Bins(self.attribute.name, cuts) if cuts else None
+        return Bins(self.attribute.name, cuts, LAST) if cuts else None
 
     def values(self) -> tuple[CutValue, ...]:
-        label, size = self.attribute.label, self.attribute.size
-        ends = (*self.starts[1:], size)
-        names = [f"{label(start)} to <{label(end)}" for start, end in zip(self.starts[:-1], self.starts[1:], strict=True)]
-        names.append(f"{label(self.starts[-1])} to {label(size - 1)}")
-        codes = [tuple(range(start, end)) for start, end in zip(self.starts, ends, strict=True)]
-        return tuple(map(CutValue, names, codes))
+        spans = zip(self.starts, (*self.starts[1:], self.attribute.size), strict=True)
+        return tuple(CutValue(interval_name(self.attribute, *span), tuple(range(*span))) for span in spans)
 
     def candidates(self) -> list[int]:
         return [place for place, point in enumerate(self.points) if point is not None]
@@ -149,14 +145,17 @@ class NumericCut(Cut):
         return replace(self, points=tuple(points.get(place, known) for place, known in enumerate(self.points)))
 
     def divisible(self) -> list[int]:
-        """The intervals that hold more than one grid point."""
-        ends = (*self.starts[1:], self.attribute.size)
-        return [place for place, (start, end) in enumerate(zip(self.starts, ends, strict=True)) if end - start > 1]
+        """The intervals that hold more than one grid point; gaps of their own are the last one."""
+        return [place for place, (start, end) in enumerate(zip(self.starts, self._ends, strict=True)) if end - start > 1]
 
     def span(self, value: int) -> tuple[str, str]:
         """The first and the last grid point of an interval."""
-        end = (*self.starts[1:], self.attribute.size)[value]
-        return self.attribute.label(self.starts[value]), self.attribute.label(end - 1)
+        return self.attribute.label(self.starts[value]), self.attribute.label(self._ends[value] - 1)
+
+    @property
+    def _ends(self) -> tuple[int, ...]:
+        """Before which code the points of each interval end."""
+        return (*self.starts[1:], self.attribute.last_cut + 1)
 
 
 def told_apart(names: Sequence[str]) -> list[str]:
@@ -172,23 +171,33 @@ def told_apart(names: Sequence[str]) -> list[str]:
 
 def value_name(attribute: Single, codes: tuple[int, ...]) -> str:
     """A name for any set of an attribute's codes: an interval, a node of the taxonomy, or the categories themselves."""
-    if attribute.ordered:
-        end = codes[-1] + 1
-        last = f"<{attribute.label(end)}" if end < attribute.size else attribute.label(attribute.size - 1)
-        return f"{attribute.label(codes[0])} to {last}"
-    members = {attribute.label(code) for code in codes}
+    if isinstance(attribute, Ordered):
+        return interval_name(attribute, codes[0], codes[-1] + 1)
+    named = [code for code in codes if code != attribute.hidden_code]
+    members = {attribute.label(code) for code in named}
     for node in taxonomy_of(attribute).nodes():
         if set(node.leaves()) == members:
             return node.name
-    others = [label for label in map(attribute.label, range(attribute.size)) if label not in members]
+    every = [attribute.label(code) for code in range(attribute.size) if code != attribute.hidden_code]
+    others = [label for label in every if label not in members]
     if len(others) < len(members):
         return f"not {' or '.join(others)}"
-    return " or ".join(attribute.label(code) for code in codes)
+    return " or ".join(map(attribute.label, named))
 
 
-def root_cut(attribute: Nominal | Numeric) -> Cut:
+def interval_name(attribute: Ordered, first: int, end: int) -> str:
+    """A name for the codes from a first one to before an end, the last of which may be that of gaps."""
+    gap = f" or {MISSING}" if end == attribute.size and attribute.gap == OWN else ""
+    if first == attribute.cells:
+        return MISSING
+    if end < attribute.cells:
+        return f"{attribute.label(first)} to <{attribute.label(end)}"
+    return f"{attribute.label(first)} to {attribute.written(attribute.value_point(attribute.values - 1))}{gap}"
+
+
+def root_cut(attribute: Nominal | Ordered) -> Cut:
     """Everything under one value. Without a taxonomy the root's children are the categories themselves."""
-    if isinstance(attribute, Numeric):
+    if isinstance(attribute, Ordered):
         return NumericCut(attribute, (0,), (None,))
     return NominalCut(attribute, (taxonomy_of(attribute),))
 
@@ -198,21 +207,24 @@ def finest_cut(attribute: Nominal) -> Cut:
     return NominalCut(attribute, tuple(node for node in taxonomy_of(attribute).nodes() if not node.children))
 
 
-def evenly_cut(attribute: Numeric, bins: int) -> Cut:
-    """Intervals with as many grid points each, as evenly as possible (fewer where there are fewer points)."""
-    starts = tuple(sorted({attribute.size * place // int(bins) for place in range(bins)}))
+def evenly_cut(attribute: Ordered, bins: int) -> Cut:
+    """Intervals with as many grid points each, as evenly as possible (fewer where there are fewer points).
+
+    Gaps that have a label of their own are one more.
+    """
+    starts = (*even_starts(attribute.cells, int(bins)), *([attribute.cells] if attribute.gap == OWN else []))
     return NumericCut(attribute, starts, (None,) * len(starts))
 
 
-def predictors(schema: Schema) -> list[Nominal | Numeric]:
+def predictors(schema: Schema) -> list[Nominal | Ordered]:
     """Every attribute but the class that can be generalised at all."""
     target = schema.require_class()
-    single = [a for a in schema.attributes if isinstance(a, (Nominal, Numeric))]
+    single = [a for a in schema.attributes if isinstance(a, (Nominal, Ordered))]
     return [a for a in single if a.name != target]
 
 
 def cut_nodes(attribute: Single) -> int:
-    """How many values of an attribute can be specialised at most; of a numeric one, before it is divided."""
+    """How many values of an attribute can be specialised at most; of an ordered one, before it is divided."""
     return 1 if attribute.ordered else sum(bool(node.children) for node in taxonomy_of(attribute).nodes())
 
 
@@ -225,11 +237,28 @@ def combinations(cuts: Sequence[Cut], classes: int) -> int:
 
 
 def taxonomy_of(attribute: Single) -> TaxonomyNode:
-    """The attribute's taxonomy; without one, all its values below one root."""
-    if isinstance(attribute, Nominal) and attribute.taxonomy is not None:
-        return attribute.taxonomy
-    values = tuple(TaxonomyNode(attribute.label(code)) for code in range(attribute.size))
+    """The attribute's taxonomy; without one, all its values below one root. The last may be that of gaps."""
+    given = attribute.taxonomy if isinstance(attribute, Nominal) else None
+    gap = (TaxonomyNode(MISSING),) if attribute.gap == OWN else ()
+    if given is not None and (given.children or not gap):
+        return TaxonomyNode(given.name, (*given.children, *gap)) if gap else given
+    values = (*(TaxonomyNode(attribute.label(code)) for code in range(attribute.cells)), *gap)
     return values[0] if len(values) == 1 else TaxonomyNode(f"any {attribute.name}", values)
+
+
+def codes_under(node: TaxonomyNode, attribute: Nominal) -> tuple[int, ...]:
+    """The codes below a node of the attribute's taxonomy; dropped gaps are below the last category."""
+    codes = [attribute.place(leaf) for leaf in node.leaves()]
+    if attribute.gap == DROP:
+        last = attribute.categories[-1] if attribute.taxonomy is None else _last_leaf(attribute.taxonomy)
+        codes += [attribute.cells] if _last_leaf(node) == last else []
+    return tuple(sorted(codes))
+
+
+def _last_leaf(node: TaxonomyNode) -> str:
+    while node.children:
+        node = node.children[-1]
+    return node.name
 
 
 def children_of(node: TaxonomyNode) -> tuple[TaxonomyNode, ...]:

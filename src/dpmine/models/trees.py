@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.base.errors import RequestError
 from dpmine.base.wire_values import value
 from dpmine.codes.rows import Recode
 from dpmine.codes.runs import labels_by_code
 from dpmine.facts.encoding import Codes
 from dpmine.facts.kinds.registry import codes_of, encode_single
 from dpmine.facts.schema import Schema
-from dpmine.facts.sources import reading, require_columns
+from dpmine.facts.sources import reading, require_columns, tell_owner
 from dpmine.language.keys import Key
 from dpmine.language.model_keys import ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.language.resolving_keys import resolve_key
@@ -120,7 +121,8 @@ def _add_shares(
 def lookup(key: Key, schema: Schema) -> Lookup:
     """The label number of every code of the one column that a key reads."""
     recode = resolve_key(key, schema)
-    assert isinstance(recode, Recode)
+    if not isinstance(recode, Recode):
+        raise RequestError(f"Trees split by the cells of a grid. The cuts of {key.title!r} must be where cells begin.")
     labels = labels_by_code(recode, schema.single(recode.attribute).size)
     return Lookup(recode.attribute, np.array(labels, dtype=np.int64))
 
@@ -133,10 +135,16 @@ def labels_of(key: Key, rows: Mapping[str, Codes], schema: Schema) -> NDArray[np
 
 def encode_rows(table: Any, schema: Schema, names: Sequence[str]) -> tuple[dict[str, Codes], int]:
     """The codes of the named columns of a public table, by the same rules as private rows, and the number of rows."""
-    with reading(table) as source:
+    with reading(table, schema.read, names) as source:
         require_columns(source, list(names))
+        tell_owner(source)
         encoded = {name: encode_single(source, schema.single(name)) for name in names}
         return {name: codes_of(schema.single(name), values) for name, values in encoded.items()}, source.rows
+
+
+def rows_with_class(classes: Codes | NDArray[np.intp], schema: Schema) -> NDArray[np.bool_]:
+    """Which rows have a class: others teach nothing and judge nothing."""
+    return np.asarray(classes != len(schema.class_labels))
 
 
 def columns_of(trees: Trees) -> list[str]:

@@ -45,10 +45,11 @@ def tail(coefficients: Sequence[float], scale: Fraction | float, threshold: floa
 def half_width(coefficients: Sequence[float], scale: Fraction | float, confidence: float) -> float:
     """A t with P(|sum c_i Z_i| <= t) >= confidence; the smallest, to within a billionth, where `tail` is exact."""
     check_confidence(confidence)
-    low, high = 0.0, sum(map(abs, coefficients)) * (float(scale) + 1)
-    while tail(coefficients, scale, high) > 1 - confidence:
+    largest = max(map(abs, coefficients), default=0.0)
+    low, high = 0.0, largest * (float(scale) + 1)
+    while largest and tail(coefficients, scale, high) > 1 - confidence:
         low, high = high, 2 * high
-    while high - low > 1e-9 * high:
+    while high - low > 1e-9 * max(high, largest):
         middle = (low + high) / 2
         low, high = (middle, high) if tail(coefficients, scale, middle) > 1 - confidence else (low, middle)
     return high

@@ -34,7 +34,7 @@ def open(  # noqa: A001 (dm.open is the name users type)
 ) -> DataSet:
     """Open a table as its owner.
 
-    table    a CSV or Parquet file, or a pandas, Polars or Arrow frame
+    table    a CSV, TSV, JSON lines, Excel or Parquet file, or a pandas, Polars or Arrow frame
     schema   the public facts: a Schema or its TOML file
     ledger   the ledger's file; left out it lies beside the table's file and is named after the data set, as on the command
              line, so that no second session starts with an unspent budget. None keeps it in memory, for this process only,

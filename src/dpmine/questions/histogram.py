@@ -19,7 +19,7 @@ from dpmine.language.resolver import Resolver
 from dpmine.noise.laws import DiscreteLaplace
 from dpmine.noise.spread import deviation, half_width
 from dpmine.results.intervals import Interval
-from dpmine.results.reading import Reading, key_name, reads
+from dpmine.results.reading import Reading, key_name, reads, shown_labels
 from dpmine.results.receipts import CellReply, Receipt
 
 MOST_HISTOGRAM_KEYS = 16
@@ -147,17 +147,6 @@ def interval_of(value: int, law: DiscreteLaplace, confidence: float) -> Interval
     return Interval(0, max(high, 0), confidence, note)
 
 
-def without_hidden(
-    keys: tuple[Key, ...], labels: tuple[tuple[str, ...], ...], counts: NDArray[np.int64], schema: Schema
-) -> tuple[tuple[tuple[str, ...], ...], NDArray[np.int64]]:
-    """What is shown: the schema may drop gaps, whose label is the last one of a key."""
-    shown = [len(known) if key.hidden(schema) is None else len(known) - 1 for key, known in zip(keys, labels, strict=True)]
-    return (
-        tuple(known[:end] for known, end in zip(labels, shown, strict=True)),
-        counts[tuple(slice(end) for end in shown)],
-    )
-
-
 @reads(Histogram)
 class HistogramReading(Reading[Histogram]):
     def words(self, question: Histogram) -> str:
@@ -177,7 +166,7 @@ class HistogramReading(Reading[Histogram]):
         assert isinstance(law, DiscreteLaplace)
         if not question.keys:
             return NoisyCount(reply.numbers[0], law, reply.receipt)
-        labels = tuple(key.labels(schema) for key in question.keys)
-        counts = np.array(reply.numbers, dtype=np.int64).reshape(tuple(map(len, labels)))
-        labels, counts = without_hidden(question.keys, labels, counts, schema)
+        counts = np.array(reply.numbers, dtype=np.int64).reshape([len(key.labels(schema)) for key in question.keys])
+        labels = shown_labels(question.keys, schema)
+        counts = counts[tuple(slice(len(known)) for known in labels)]
         return NoisyHistogram(tuple(key.title for key in question.keys), labels, counts, law, reply.receipt)

@@ -32,8 +32,8 @@ NAMES = {1: "mean", 2: "variance", 3: "covariance"}
 class Moments(Question):
     """Noisy sums from which a mean (of one attribute), a variance (the same one twice) or a covariance (two) follow.
 
-    With x how far a value lies above the lowest, as a part of the range: the sums of x and 1 - x, or those of all products
-    of two such parts. The parts of a row add up to 1, so all sums together move by 1 where a row is added: none needs a share
+    With x how far a value lies above the lowest, as a part of the range: the sums of x and 1 - x, or of all products of two
+    such parts. The parts of a row add up to 1, so all sums together move by 1 where a row is added: none needs a share
     of epsilon, and the number of rows follows from them too. Rows with a gap do not count.
     """
 
@@ -76,7 +76,7 @@ class NoisyMoments:
         return tuple(float(attribute.numbers.high - attribute.numbers.low) for attribute in self.attributes)
 
     def mean(self, confidence: float = 0.95) -> Estimate:
-        """The mean of the clamped values; the middle of the range where there are too few rows to tell."""
+        """The mean of the clamped values; where there are too few rows to tell, about the middle of the range."""
         self._check("mean", 2)
         above, below = self.sums
         share = clamped(above / (above + below), 0, 1) if above + below > 0 else 0.5
@@ -128,10 +128,13 @@ class NoisyMoments:
     def _estimate(
         self, what: str, parts: tuple[float, float, float], confidence: float, told: Callable[[float], float]
     ) -> Estimate:
-        value, low, high = map(told, parts)
-        rows = max(self.rows, 0)
-        note = "; ".join(clamping_note(attribute) for attribute in dict.fromkeys(self.attributes))
-        note += f"; of about {rows} rows" if rows else "; too few rows to tell"
+        """From a number and its interval, as parts of the range. Where noise put it outside the interval, the nearer end."""
+        value, low, high = map(told, (clamped(parts[0], parts[1], parts[2]), *parts[1:]))
+        pairs = zip(self.amounts, self.attributes, strict=True)
+        rough = dict.fromkeys(each.name for amount, each in pairs if amount.steps < each.values - 1)
+        notes = [f"products of {' and '.join(rough)} are of values rounded to 1/{MOST_STEPS} of the range"] if rough else []
+        notes.append(f"of about {self.rows} rows" if self.rows > 0 else "too few rows to tell")
+        note = clamping_note(tuple(dict.fromkeys(self.attributes)), "; ".join(notes))
         return Estimate(what, value, low, high, confidence, note, self.receipt, self.rows)
 
 
@@ -144,9 +147,13 @@ class MomentsReading(Reading[Moments]):
         law = quote.laws[0][0]
         assert isinstance(law, DiscreteLaplace)
         rows = deviation(law) / math.prod(amount.steps for amount in question.amounts(schema))
+        attributes = [schema.numeric(name, NO_SUM) for name in question.attributes]
+        width = math.prod(float(attribute.numbers.high - attribute.numbers.low) for attribute in attributes)
+        of = {"mean": "the range", "variance": "the squared range", "covariance": "the product of both ranges"}
+        gaps = " Rows without a value do not count." if any(attribute.gap is not None for attribute in attributes) else ""
         return (
-            f"The {question.what} is told by sums that are off by as much as {rows:.3g} rows (standard deviation): among n "
-            f"rows it will be off by about {rows:.3g} / n of the range" + (", squared." if question.what != "mean" else ".")
+            f"Among n rows the {question.what} will be off by at most about {rows * width:.3g} / n (standard deviation): "
+            f"{rows:.3g} rows of {of[question.what]}, {width:g}.{gaps}"
         )
 
     def read(self, question: Moments, reply: CellReply, schema: Schema) -> NoisyMoments:

@@ -11,11 +11,13 @@ from dpmine.codes.answers import Quote
 from dpmine.codes.quantile import MOST_POINTS, ResolvedQuantile
 from dpmine.codes.queries import MOST_COUNTS
 from dpmine.facts.kinds.dates import Dated
+from dpmine.facts.kinds.kind import Measured
 from dpmine.facts.schema import Schema
 from dpmine.language.queries import Question
 from dpmine.language.resolver import Resolver
 from dpmine.noise.laws import ChoiceLoss
 from dpmine.noise.spread import loss_bound
+from dpmine.questions.total import COUNTED
 from dpmine.results.reading import Reading, reads
 from dpmine.results.receipts import CellReply, Receipt
 
@@ -53,10 +55,12 @@ def _most_steps(cells: int) -> int:
 
 @dataclass(frozen=True)
 class ChosenQuantile:
-    """A value chosen privately at or near a quantile: a number, or of a date column a date, datetime or time.
+    """A value chosen privately at or near a quantile of the values as they count, clamped to the bounds.
 
-    rounded  how far the values stood apart that were chosen from (seconds, of dates), where they are fewer than there are; else None
-    rows     about how many rows have a value, where that was told
+    value    a number; of a column of dates a date, a datetime or a time
+    rounded  how far the points stand apart that it was chosen from, and that values were rounded to for it, where points are
+             fewer than values; else None. Of dates and times in seconds.
+    rows     about how many rows have a value, where gaps are possible; it may be negative
     """
 
     value: float | dt.date | dt.time
@@ -73,20 +77,19 @@ class ChosenQuantile:
 
     def __float__(self) -> float:
         if not isinstance(self.value, float):
-            raise TypeError(f"{self.shown} is no number: it stands in .value.")
+            raise TypeError(f"{self.value} is no number: it stands in .value.")
         return self.value
 
-    @property
-    def shown(self) -> str:
-        """The value as text."""
-        return f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
-
     def __str__(self) -> str:
-        rounded = "" if self.rounded is None else f", rounded to {self.rounded:g}{'' if isinstance(self.value, float) else ' s'}"
-        rows = "" if self.rows is None else f", of about {self.rows} rows"
+        value = f"{self.value:.10g}" if isinstance(self.value, float) else str(self.value)
+        if self.rounded is not None:
+            unit = "" if isinstance(self.value, float) else " s"
+            shown = f"{self.value:g}" if isinstance(self.value, float) else value
+            value = f"{shown} among values rounded to {self.rounded:g}{unit}"
+        rows = "" if self.rows is None else f"; of about {max(self.rows, 0)} rows with a value"
         return (
-            f"quantile {float(self.order):g} about {self.shown}{rounded} (within {self.rows_away:.3g} rows of it in 95 % "
-            f"of the cases){rows}, epsilon {self.receipt.epsilon}"
+            f"quantile {float(self.order):g} about {value} (within {self.rows_away:.3g} rows of it in "
+            f"95 % of the cases){rows}, epsilon {self.receipt.epsilon}"
         )
 
 
@@ -96,23 +99,36 @@ class QuantileReading(Reading[Quantile]):
         return f"quantile {question.numerator}/{question.denominator} of {question.attribute}"
 
     def expected_error(self, question: Quantile, quote: Quote, schema: Schema) -> str:
-        law = quote.laws[0][0]
+        law, *counted = quote.laws[0]
         assert isinstance(law, ChoiceLoss)
-        return f"In 95 % of the cases the answer is at most {loss_bound(law, 0.95):.3g} rows away from being that quantile."
+        rounded = _rounded_to(law, schema.measured(question.attribute, NO_QUANTILES))
+        of_what = "" if rounded is None else f" of the values rounded to {rounded:g}"
+        return (
+            f"In 95 % of the cases the answer is at most {loss_bound(law, 0.95):.3g} rows away from being that quantile"
+            f"{of_what}." + (COUNTED if counted else "")
+        )
 
     def read(self, question: Quantile, reply: CellReply, schema: Schema) -> ChosenQuantile:
         attribute = schema.measured(question.attribute, NO_QUANTILES)
         law = reply.laws[0]
         assert isinstance(law, ChoiceLoss)
-        steps, numbers = law.candidates - 1, attribute.numbers
-        apart = numbers.step * numbers.steps / steps
         place, *counted = reply.numbers
-        chosen = numbers.low + place * apart
+        chosen = attribute.numbers.low + place * _apart(law, attribute)
         return ChosenQuantile(
             attribute.told(chosen) if isinstance(attribute, Dated) else float(chosen),
             Fraction(question.numerator, question.denominator),
             law,
             reply.receipt,
-            None if steps == numbers.steps else float(apart),
+            _rounded_to(law, attribute),
             counted[0] if counted else None,
         )
+
+
+def _apart(law: ChoiceLoss, attribute: Measured) -> Fraction:
+    """How far neighbouring points are apart."""
+    return attribute.numbers.step * attribute.numbers.steps / (law.candidates - 1)
+
+
+def _rounded_to(law: ChoiceLoss, attribute: Measured) -> float | None:
+    """The same where points are fewer than values, else None."""
+    return float(_apart(law, attribute)) if law.candidates < attribute.values else None

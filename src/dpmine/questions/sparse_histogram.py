@@ -22,8 +22,10 @@ from dpmine.language.resolver import Resolver
 from dpmine.noise.laws import DiscreteLaplace
 from dpmine.noise.phantoms import phantoms
 from dpmine.noise.spread import deviation, half_width, of_counts
-from dpmine.results.reading import Reading, key_name, reads
+from dpmine.results.reading import Reading, key_name, reads, shown_labels
 from dpmine.results.receipts import CellReply, Receipt, laws_by_price
+
+Numbers = NDArray[np.int64]
 
 MOST_SPARSE_KEYS = 128
 MOST_PHANTOMS = 1_000_000  # combinations without rows that a sparse histogram may be expected to show
@@ -140,10 +142,26 @@ class SparseHistogramReading(Reading[SparseHistogram]):
         assert isinstance(law, DiscreteLaplace)
         numbers, counts = np.array(reply.numbers, dtype=np.int64).reshape(-1, 2).T
         titles = tuple(key.title for key in question.keys)
-        labels = tuple(key.labels(schema) for key in question.keys)
+        sizes = [len(key.labels(schema)) for key in question.keys]
+        labels = shown_labels(question.keys, schema)
+        if sizes != list(map(len, labels)):
+            numbers, counts = _without_hidden(numbers, counts, sizes, list(map(len, labels)))
         combinations = combinations_of(question, schema)
         return NoisySparseHistogram(titles, labels, numbers, counts, question.at_least, combinations, law, reply.receipt)
 
 
 def combinations_of(question: SparseHistogram, schema: Schema) -> int:
-    return math.prod(len(key.labels(schema)) for key in question.keys)
+    """Of the labels that are shown."""
+    return math.prod(map(len, shown_labels(question.keys, schema)))
+
+
+def _without_hidden(numbers: Numbers, counts: Numbers, sizes: list[int], shown: list[int]) -> tuple[Numbers, Numbers]:
+    """The combinations whose labels are all shown, numbered among those; the hidden label of a key is its last."""
+    kept, among = np.ones(len(numbers), dtype=bool), np.zeros(len(numbers), dtype=np.int64)
+    weight = 1
+    for size, end in zip(reversed(sizes), reversed(shown), strict=True):
+        numbers, place = np.divmod(numbers, size)
+        kept &= place < end
+        among += weight * place
+        weight *= end
+    return among[kept], counts[kept]

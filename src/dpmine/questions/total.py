@@ -18,6 +18,7 @@ from dpmine.results.reading import Reading, reads
 from dpmine.results.receipts import CellReply, Receipt
 
 NO_SUM = "its values have no sum"  # what is not numeric
+COUNTED = " A twentieth of epsilon tells how many rows have a value."
 
 
 @value("total")
@@ -33,7 +34,10 @@ class Total(Question):
         amount = resolver.amount(self.attribute, NO_SUM)
         numbers = resolver.schema.numeric(self.attribute, NO_SUM).numbers
         if not largest_fits(ValueGrid.of(numbers, centred=False).largest):
-            raise RequestError(f"The values of {self.attribute!r} are too large for exact sums. Set a coarser resolution.")
+            raise RequestError(
+                f"The values of {self.attribute!r} are too large for exact sums. Set a lower bound that is a multiple of "
+                "the resolution, or a coarser resolution."
+            )
         return ResolvedTotal(amount)
 
 
@@ -52,13 +56,14 @@ class NoisyTotal:
         unit = ValueGrid.of(self.attribute.numbers, centred=False).unit
         half = half_width(self.laws[0], confidence)
         value, low, high = (float(number * unit) for number in (self.sum, self.sum - half, self.sum + half))
-        note = clamping_note(self.attribute, self._rows_note(confidence))
+        note = clamping_note((self.attribute,), self._rows_note(confidence))
         return Estimate("sum", value, low, high, confidence, note, self.receipt, self.rows)
 
     def _rows_note(self, confidence: float) -> str:
         if self.rows is None:
             return ""
-        return f"of about {self.rows} rows, +- {half_width(self.laws[1], confidence)}, told by a twentieth of epsilon"
+        half = half_width(self.laws[1], confidence)
+        return f"of about {max(self.rows, 0)} rows (+- {half}, told by a twentieth of epsilon)"
 
 
 @reads(Total)
@@ -70,7 +75,7 @@ class TotalReading(Reading[Total]):
         attribute = schema.numeric(question.attribute, NO_SUM)
         unit, law = float(ValueGrid.of(attribute.numbers, centred=False).unit), quote.laws[0][0]
         assert isinstance(law, DiscreteLaplace)
-        counted = "" if attribute.gap is None else " A twentieth of epsilon tells how many rows have a value."
+        counted = "" if attribute.gap is None else COUNTED
         return (
             f"The sum will be off by {deviation(law) * unit:.3g} (standard deviation), within "
             f"{half_width(law, 0.95) * unit:.6g} in 95 % of the cases.{counted}"

@@ -58,7 +58,10 @@ class VectorSums(Question):
         of_one_cell(cells)
         grids = value_grids(resolver.schema, self.attributes, centred=self.centred)
         if not all(largest_fits(grid.largest) for grid in grids):
-            raise RequestError("The values of these attributes are too large for exact sums. Use coarser steps.")
+            raise RequestError(
+                "The values of these attributes are too large for exact sums. Set lower bounds that are multiples of the "
+                "resolutions, or coarser resolutions."
+            )
         amounts = tuple(resolver.amount(name, NO_SUM) for name in self.attributes)
         return ResolvedVectorSums(amounts, self.with_count, self.centred, self.ball, self.inner)
 
@@ -104,7 +107,7 @@ class NoisyVectorSums:
             raise RequestError(f"{attribute!r} was not asked for. There are: {', '.join(self.attributes)}.")
         check_confidence(confidence)
         place = self.attributes.index(attribute)
-        grid, total, note = self.grids[place], self.sums[place], clamping_note(self.facts[place])
+        grid, total, note = self.grids[place], self.sums[place], clamping_note(self.facts[place : place + 1])
         if self.rows is None:
             half = self.half_width(place, confidence)
             value, low, high = (float(number * grid.unit) for number in (total, total - half, total + half))
@@ -114,9 +117,7 @@ class NoisyVectorSums:
         rows_span, span = (self.rows, self.rows - few, self.rows + few), (total, total - half, total + half)
         mean, low, high, more = _mean_of_spans(grid, rows_span, span)
         mean, low, high = (float(grid.centre + Fraction(end) * grid.unit) for end in (mean, low, high))
-        note += f"; {more}" if more else ""
-        if any(attribute.gap is not None for attribute in self.facts):
-            note += "; rows without a value in any of these attributes do not count"
+        note = clamping_note(self.facts[place : place + 1], more, together=self.facts)
         return Estimate("mean", mean, low, high, confidence, note, self.receipt, self.rows)
 
     def __str__(self) -> str:
@@ -151,10 +152,12 @@ class VectorSumsReading(Reading[VectorSums]):
         return f"{counted}sums of {', '.join(question.attributes)} at once, noise by the {question.ball} ball"
 
     def expected_error(self, question: VectorSums, quote: Quote, schema: Schema) -> str:
-        names = ["number of rows"] * question.with_count + list(question.attributes)
+        names = ["number of rows"] * question.with_count + [f"sum of {name}" for name in question.attributes]
+        grids = value_grids(schema, question.attributes, centred=question.centred)
+        units = [1.0] * question.with_count + [float(grid.unit) for grid in grids]
         laws = [law for law in quote.laws[0] if isinstance(law, NoiseLaw)]
-        parts = [f"{name} {deviation(law):.3g}" for name, law in zip(names, laws, strict=True)]
-        return f"Standard deviations of the noise, in units of the resolutions: {', '.join(parts)}."
+        parts = [f"{name} {deviation(law) * unit:.3g}" for name, law, unit in zip(names, laws, units, strict=True)]
+        return f"Standard deviations of the noise: {', '.join(parts)}."
 
     def read(self, question: VectorSums, reply: CellReply, schema: Schema) -> NoisyVectorSums:
         counted = int(question.with_count)

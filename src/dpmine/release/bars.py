@@ -12,11 +12,12 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.base.decimals import plain
 from dpmine.facts.encoding import Codes
-from dpmine.facts.kinds.kind import Single
+from dpmine.facts.kinds.kind import DROP, MISSING, OWN, Ordered, Single
 from dpmine.facts.kinds.numeric import Numeric
-from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key
+from dpmine.language.candidates import even_starts
+from dpmine.language.keys import APART, LAST, AttributeKey, Bins, Group, Groups, Key
+from dpmine.models.cuts import interval_name
 from dpmine.release.released import ReleasedTable
 from dpmine.report.release_page import ReleasedBars
 
@@ -29,7 +30,7 @@ class Axis:
     """The bars of one attribute.
 
     labels  their names
-    bars    for each code of the attribute the number of its bar
+    bars    for each code of the attribute the number of its bar; dropped gaps have one behind all others, which is not shown
     key     what to ask a private table for the same bars
     """
 
@@ -44,11 +45,11 @@ class Axis:
 
     def count(self, codes: NDArray[np.integer] | Codes) -> tuple[int, ...]:
         """How many rows with these codes fall into each bar."""
-        return tuple(np.bincount(self.bars[codes], minlength=len(self.labels)).tolist())
+        return tuple(np.bincount(self.bars[codes], minlength=len(self.labels))[: len(self.labels)].tolist())
 
     def add_up(self, by_code: NDArray[np.float64]) -> tuple[float, ...]:
         """Numbers by code, added up within each bar."""
-        return tuple(np.bincount(self.bars, weights=by_code, minlength=len(self.labels)).tolist())
+        return tuple(np.bincount(self.bars, by_code, minlength=len(self.labels))[: len(self.labels)].tolist())
 
 
 def axes_of(released: ReleasedTable) -> list[Axis]:
@@ -67,51 +68,55 @@ def released_bars(released: ReleasedTable) -> list[ReleasedBars]:
 
 def counts_by_code(released: ReleasedTable, name: str) -> NDArray[np.float64]:
     """How many records have each code of an attribute, on average over the drawing of raw values."""
+    found = np.zeros(released.schema.single(name).size)
     if name == released.target:
-        return np.asarray(released.counts.sum(axis=0), dtype=np.float64)
+        found[: len(released.schema.class_labels)] = released.counts.sum(axis=0)
+        return found
     place = list(released.values).index(name)
     by_value = np.zeros(len(released.values[name]))
     np.add.at(by_value, released.groups[:, place], released.counts.sum(axis=1))
-    size = released.schema.single(name).size
-    weights = np.maximum(released.weights.get(name, np.ones(size)), 0)
-    found = np.zeros(size)
     for value, records in zip(released.values[name], by_value.tolist(), strict=True):
-        codes = np.array(value.codes)
-        total = weights[codes].sum()
-        found[codes] += records * (weights[codes] / total if total > 0 else 1 / len(codes))
+        found[np.array(value.codes)] += records * released.chances(name, value)
     return found
 
 
 def _axis(attribute: Single, by_code: NDArray[np.float64]) -> Axis:
     if attribute.size <= MOST_BARS:
-        labels = tuple(attribute.label(code) for code in range(attribute.size))
-        return Axis(attribute, labels, np.arange(attribute.size), AttributeKey(attribute.name))
-    return _bins(attribute) if isinstance(attribute, Numeric) else _largest(attribute, by_code)
+        key = AttributeKey(attribute.name)
+        labels = tuple(attribute.label(code) for code in range(attribute.size) if code != attribute.hidden_code)
+        return Axis(attribute, labels, np.arange(attribute.size), key)
+    return _bins(attribute) if isinstance(attribute, Ordered) else _largest(attribute, by_code)
 
 
-def _bins(attribute: Numeric) -> Axis:
-    """Bins between round numbers."""
-    width = _round_width((attribute.high - attribute.low) / MOST_BARS)
-    first = int(attribute.low // width)
+def _bins(attribute: Ordered) -> Axis:
+    """Bins between round numbers where the grid is even, else bins of equally many cells; and one of gaps."""
+    step = attribute.step if isinstance(attribute, Numeric) else None
+    starts = even_starts(attribute.cells, MOST_BARS) if step is None else _round_starts(attribute, step)
+    bars = np.searchsorted(starts[1:], np.arange(attribute.size), side="right")
+    labels = [interval_name(attribute, *span) for span in itertools.pairwise((*starts, attribute.cells))]
+    if attribute.missing_code is not None:
+        bars[attribute.missing_code] = len(labels)
+    cuts = tuple(attribute.label(start) for start in starts[1:])
+    return Axis(attribute, (*labels, *([MISSING] if attribute.gap == OWN else [])), bars, Bins(attribute.name, cuts))
+
+
+def _round_starts(attribute: Ordered, step: Decimal) -> list[int]:
+    """The first codes of bins between round numbers, or as near to these as an even grid allows."""
+    low, high = attribute.point(0), attribute.point(attribute.cells - 1)
+    width = _round_width((attribute.value_point(attribute.values - 1) - low) / MOST_BARS)
+    first = int(low // width)
     edges = [Decimal(number) * width for number in range(first, first + MOST_BARS + 3)]
-    edges = [edge for edge in edges if attribute.low < edge <= attribute.point(attribute.size - 1)]
-    edges = _without_slivers(attribute, edges, width)
-    starts = [attribute.first_code_at_least(edge) for edge in edges]
-    bars = np.searchsorted(starts, np.arange(attribute.size), side="right")
-    ends = [plain(attribute.low), *map(plain, edges)]
-    labels = [f"{low} to <{high}" for low, high in itertools.pairwise(ends)]
-    labels.append(f"{ends[-1]} to {attribute.label(attribute.size - 1)}")
-    return Axis(attribute, tuple(labels), bars, Bins(attribute.name, tuple(map(plain, edges))))
+    starts = sorted({0, *(attribute.first_code_at_least(edge) for edge in edges if low < edge <= high)})
+    return _without_slivers(starts, attribute.cells, width / step / 2)
 
 
-def _without_slivers(attribute: Numeric, edges: list[Decimal], width: Decimal) -> list[Decimal]:
+def _without_slivers(starts: list[int], cells: int, few: Decimal) -> list[int]:
     """A bin at either end with less than half the points of the others would look like a drop: its neighbour takes it."""
-    few = width / attribute.step / 2
-    if len(edges) > 1 and attribute.first_code_at_least(edges[0]) < few:
-        edges = edges[1:]
-    if len(edges) > 1 and attribute.size - attribute.first_code_at_least(edges[-1]) < few:
-        edges = edges[:-1]
-    return edges
+    if len(starts) > 2 and starts[1] < few:
+        starts = [0, *starts[2:]]
+    if len(starts) > 2 and cells - starts[-1] < few:
+        starts = starts[:-1]
+    return starts
 
 
 def _round_width(least: Decimal) -> Decimal:
@@ -122,13 +127,17 @@ def _round_width(least: Decimal) -> Decimal:
 
 def _largest(attribute: Single, by_code: NDArray[np.float64]) -> Axis:
     """The categories that the release has most records of, in the order of the schema, and all others together."""
-    shown = sorted(np.argsort(-by_code, kind="stable")[: MOST_BARS - 1].tolist())
+    most_first = np.argsort(-by_code, kind="stable")
+    shown = sorted(most_first[most_first != attribute.hidden_code][: MOST_BARS - 1].tolist())
     bars = np.full(attribute.size, len(shown), dtype=np.int64)
     bars[shown] = np.arange(len(shown))
+    if attribute.hidden_code is not None:
+        bars[attribute.hidden_code] = len(shown) + 1
     categories = [attribute.label(code) for code in shown]
-    rest = _unused(f"{attribute.size - len(shown)} others", categories)
+    rest = _unused(f"{attribute.size - (attribute.gap == DROP) - len(shown)} others", categories)
     groups = tuple(Group(category, (category,)) for category in categories)
-    return Axis(attribute, (*categories, rest), bars, Groups(attribute.name, groups, rest))
+    key = Groups(attribute.name, groups, rest, LAST if attribute.gap == OWN else APART)
+    return Axis(attribute, (*categories, rest), bars, key)
 
 
 def _unused(name: str, taken: Sequence[str]) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from dpmine.base.errors import RequestError
 from dpmine.base.progress import Progress
 from dpmine.budget.plans import PlanStep, StatedBudget, off_by
-from dpmine.facts.kinds.numeric import MOST_GRID_POINTS, Numeric
+from dpmine.facts.kinds.kind import Ordered
+from dpmine.facts.kinds.numeric import MOST_GRID_POINTS
 from dpmine.facts.schema import Schema
 from dpmine.mining.estimators import Amount, SchemaLike
 from dpmine.mining.parameters import check_number
@@ -31,7 +32,7 @@ class ContingencyTable(CutRelease):
     """Every combination of values with its noisy count.
 
     epsilon    the whole privacy budget, all of it for the counts
-    bins       numeric attributes are cut into so many bins of equal width
+    bins       numeric attributes are cut into so many bins of equally many cells of their grid
     threshold  the smallest count that is released; "auto": so high that about 1,000 empty combinations pass it
     schema     the public facts, for fit(X, y)
 
@@ -70,7 +71,7 @@ class ContingencyTable(CutRelease):
     def _cuts(self, schema: Schema) -> list[Cut]:
         if not predictors(schema):
             raise RequestError("The schema has no attribute but the class that could be released.")
-        return [evenly_cut(a, self.bins) if isinstance(a, Numeric) else finest_cut(a) for a in predictors(schema)]
+        return [evenly_cut(a, self.bins) if isinstance(a, Ordered) else finest_cut(a) for a in predictors(schema)]
 
     def _learn(self, private: PrivateTable, progress: Progress) -> ReleasedTable:
         budget, cuts = self.budget_for(private.schema), self._cuts(private.schema)

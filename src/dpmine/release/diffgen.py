@@ -29,7 +29,7 @@ from dpmine.base.progress import Progress
 from dpmine.budget.plans import PlanStep, StatedBudget, off_by, part_of
 from dpmine.codes.choose_split import MOST_CANDIDATES
 from dpmine.codes.queries import MOST_COUNTS, MOST_KEYS
-from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.kind import Ordered
 from dpmine.facts.schema import Schema
 from dpmine.language.keys import Bins
 from dpmine.language.splits import Divide, Splits, Thresholds
@@ -318,5 +318,5 @@ class Specialising:
         return step.epsilon
 
 
-def _numeric(schema: Schema) -> list[Numeric]:
-    return [attribute for attribute in predictors(schema) if isinstance(attribute, Numeric)]
+def _numeric(schema: Schema) -> list[Ordered]:
+    return [attribute for attribute in predictors(schema) if isinstance(attribute, Ordered)]

@@ -23,6 +23,7 @@ class ReleaseEstimator(Estimator[ReleasedTable]):
     """
 
     doing = "Releasing by"
+    about_class = True
     raw_by_default = False
     """Whether rows are drawn back into the raw domains unless told otherwise."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.errors import DpmineError, RequestError
-from dpmine.facts.kinds.kind import Single
+from dpmine.facts.kinds.kind import Ordered, Single
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.registry import values_of
 from dpmine.facts.schema import Schema
@@ -52,7 +52,7 @@ class Generaliser:
     def transform(self, X: Any) -> Columns:
         """Rows (a file, a frame, or a dict of columns) with generalised values; the class, where it is there, as it is."""
         target = self.schema.require_class()
-        with reading(X) as source:
+        with reading(X, self.schema.read, self.schema.columns) as source:
             names = [*self.values, target] if target in source.columns else list(self.values)
         codes, _ = encode_rows(X, self.schema, names)
         columns = {name: self._generalised(name)[column].tolist() for name, column in codes.items() if name in self.values}
@@ -95,10 +95,29 @@ def _values(attribute: Single, forms: list[dict[str, Any]]) -> tuple[CutValue, .
 
 
 def _codes(attribute: Single, form: dict[str, Any]) -> tuple[int, ...]:
-    if isinstance(attribute, Numeric):
-        # The sheet's numbers are doubles near grid points.
-        first, last = (round((Decimal(str(form[end])) - attribute.low) / attribute.step) for end in ("from", "to"))
-        if not 0 <= first <= last < attribute.size:
-            raise RequestError(f"The sheet's values of {attribute.name!r} are not on its grid.")
-        return tuple(range(first, last + 1))
-    return tuple(code for category in form["categories"] for code in range(*attribute.codes_of(category)))
+    gap = [attribute.cells] if form.get("missing") is True and attribute.gap is not None else []
+    if isinstance(attribute, Ordered):
+        found = _span(attribute, form["from"], form["to"]) if "from" in form else []
+    else:
+        found = [code for category in form["categories"] for code in range(*attribute.codes_of(category))]
+    return (*found, *gap)
+
+
+def _span(attribute: Ordered, first: Any, last: Any) -> list[int]:
+    """The codes of the values from a first to a last one."""
+    numbers = [
+        _nearest(attribute, Decimal(str(end))) if isinstance(attribute, Numeric) else attribute.parsed(end)
+        for end in (first, last)
+    ]
+    codes = [attribute.floor_code(number) for number in numbers]
+    on_grid = all(attribute.values_of(number)[0] < attribute.values_of(number)[1] for number in numbers)
+    if not on_grid or codes[0] > codes[1]:
+        raise RequestError(f"The sheet's values of {attribute.name!r} are not on its grid.")
+    return list(range(codes[0], codes[1] + 1))
+
+
+def _nearest(attribute: Numeric, number: Decimal) -> Decimal:
+    """The value that a number on a sheet means: doubles are near values. What is none stays what it is."""
+    low, high = attribute.low, attribute.value_point(attribute.values - 1)
+    near = attribute.value_point(attribute.nearest_value(min(max(number, low), high)))
+    return near if abs(near - number) * 1000 <= attribute.finest else number

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpmine.base.public_random import public_generator
 from dpmine.baselines import C45, GreedyTree
-from dpmine.models.trees import encode_rows
+from dpmine.models.trees import encode_rows, rows_with_class
 from dpmine.release.bars import axes_of
 from dpmine.release.learning import (
     DEPTH,
@@ -29,12 +29,13 @@ from dpmine.report.release_page import OwnerView, TrueUtility
 def owner_view(table: Any, released: ReleasedTable, seed: int) -> OwnerView:
     """NOT PRIVATE. True rows in each bar, and what learners make of the rows and of the release."""
     axes = axes_of(released)
-    encoded, count = encode_rows(table, released.schema, [axis.name for axis in axes])
-    rows = {name: column.astype(np.int64) for name, column in encoded.items()}
+    encoded, _ = encode_rows(table, released.schema, [axis.name for axis in axes])
+    has_class = rows_with_class(encoded[released.target], released.schema)
+    rows = {name: column[has_class].astype(np.int64) for name, column in encoded.items()}
     bars = {axis.name: axis.count(rows[axis.name]) for axis in axes}
 
     classes = rows.pop(released.target)
-    tested = test_part(count, seed)
+    tested = test_part(len(classes), seed)
     test_rows, test_classes = of_part(rows, tested), classes[tested]
     # In a random order: files are sorted often, and their first rows alike.
     lessons = public_generator(seed).permutation(np.flatnonzero(~tested))[:MOST_LESSONS]

@@ -53,7 +53,7 @@ def buy_check(private: PrivateTable, released: ReleasedTable, *, epsilon: Epsilo
     schema = private.schema
     budget = CheckBudget.of(epsilon, schema)
     plan = plan_check(epsilon, schema)
-    guarded = private.with_room_for(plan.row_cost)
+    guarded = private.with_class().with_room_for(plan.row_cost)
     for_matrix = per_unit(budget.matrix.epsilon, schema)
     judged = evaluate(learned_tree(released, seed).trees_, guarded, epsilon=for_matrix, auc=False)
     bars = {}

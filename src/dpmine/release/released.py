@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpmine.base.epsilon import Epsilon
 from dpmine.base.public_random import PublicGenerator, public_generator
 from dpmine.facts.facts import Unit
-from dpmine.facts.kinds.kind import Attribute
+from dpmine.facts.kinds.kind import MISSING, OWN, Attribute
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.registry import values_of
 from dpmine.facts.schema import Schema
@@ -76,7 +76,8 @@ class ReleasedTable:
     values    for each attribute its generalised values
     groups    for each group the number of its value of each attribute, in the order of `values`
     counts    for each group the noisy number of records of each class
-    weights   for each attribute how frequent its codes are, by noisy counts; those left out are taken as evenly distributed
+    weights   for each attribute how frequent its shown codes are, by noisy counts; those left out are taken as evenly
+              distributed
     counting  how the groups were counted
     notes     what else a reader must know
     planned_rows  the noisy number of rows that the budget plan follows from, where it does
@@ -137,8 +138,7 @@ class ReleasedTable:
         attributes: list[Attribute] = []
         for attribute in self.schema.attributes:
             if attribute.name in self.values:
-                names = tuple(value.name for value in self.values[attribute.name])
-                attributes.append(Nominal(attribute.name, names, names[0], missing=names[0]))
+                attributes.append(_generalised(attribute.name, [value.name for value in self.values[attribute.name]]))
             elif attribute.name == self.target:
                 attributes.append(attribute)
         return replace(self.schema, attributes=tuple(attributes), unit=Unit())
@@ -147,7 +147,8 @@ class ReleasedTable:
         """Records in the attributes' own domains, as codes, and their class numbers.
 
         Within a group each attribute is drawn on its own, among the codes that its value stands for, as frequent as the
-        released weights say, or evenly. Only released numbers are used, so it costs nothing, whatever the seed.
+        released weights say, or evenly; never a gap that the schema drops. Only released numbers are used, so it costs
+        nothing, whatever the seed.
         """
         random = public_generator(seed)
         group, label = self._repeated()
@@ -155,15 +156,27 @@ class ReleasedTable:
         group, label = group[order], label[order]
         codes = {}
         for place, (name, values) in enumerate(self.values.items()):
-            weights = self.weights.get(name, np.ones(self.schema.single(name).size))
-            codes[name] = _drawn(values, weights, self.groups[group, place], random)
+            chances = [self.chances(name, value) for value in values]
+            codes[name] = _drawn(values, chances, self.groups[group, place], random)
         return codes, label
 
     def raw_rows(self, seed: int | None = None) -> Columns:
-        """Records in the attributes' own domains, ready for any learner: a dict of columns."""
+        """Records in the attributes' own domains, ready for any learner: a dict of columns.
+
+        A number is the middle of its cell of the grid; a gap is None, which files leave empty.
+        """
         codes, label = self.raw_codes(seed)
         columns = {name: values_of(self.schema.single(name))[codes[name]].tolist() for name in codes}
         return self._with_class(columns, label)
+
+    def chances(self, name: str, value: CutValue) -> Weights:
+        """How likely each code of a generalised value is to be drawn."""
+        attribute, codes = self.schema.single(name), np.array(value.codes)
+        shown = codes != (attribute.size if attribute.hidden_code is None else attribute.hidden_code)
+        weights = shown.astype(np.float64)
+        if name in self.weights:
+            weights[shown] = np.maximum(self.weights[name][codes[shown]], 0)
+        return np.asarray(weights / weights.sum() if weights.sum() > 0 else shown / shown.sum())
 
     def _repeated(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The group and the class of each record; of more than can be written, so many as stand for all in proportion."""
@@ -182,17 +195,21 @@ class ReleasedTable:
 
 
 def _drawn(
-    values: Sequence[CutValue], weights: Weights, value: NDArray[np.int64], random: PublicGenerator
+    values: Sequence[CutValue], chances: Sequence[Weights], value: NDArray[np.int64], random: PublicGenerator
 ) -> NDArray[np.int64]:
-    """For each record a code under its value, by the weights."""
+    """For each record a code under its value, by the chances of these."""
     found = np.zeros(len(value), dtype=np.int64)
     order = np.argsort(value, kind="stable")
     bounds = np.searchsorted(value[order], np.arange(len(values) + 1))
     for number in np.unique(value).tolist():
         places = order[bounds[number] : bounds[number + 1]]
         codes = np.array(values[number].codes)
-        chances = np.maximum(weights[codes], 0)
-        total = chances.sum()
-        chances = chances / total if total > 0 else np.full(len(codes), 1 / len(codes))
-        found[places] = codes[random.choice(len(codes), size=len(places), p=chances)]
+        found[places] = codes[random.choice(len(codes), size=len(places), p=chances[number])]
     return found
+
+
+def _generalised(name: str, values: Sequence[str]) -> Nominal:
+    """An attribute whose categories are generalised values; that of gaps alone, which comes last, stays one of gaps."""
+    if values[-1] == MISSING:
+        return Nominal(name, tuple(values[:-1]), missing=OWN)
+    return Nominal(name, tuple(values), values[0], missing=values[0])

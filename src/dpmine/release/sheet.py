@@ -9,14 +9,14 @@ from typing import Any
 
 from dpmine.base.epsilon import Epsilon
 from dpmine.budget.plans import BudgetPlan
-from dpmine.facts.kinds.kind import Single
-from dpmine.facts.kinds.registry import values_of
+from dpmine.facts.kinds.kind import DROP, OWN, Ordered, Single
+from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.schema import Schema
 from dpmine.models.cuts import CutValue
 from dpmine.release.released import GroupCounting, ReleasedTable
 
 FORMAT = "dpmine-release"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 DRAFTED = (
     "BUT the schema was drafted by looking at the rows (drafted = true): its ranges, categories and taxonomies were learned "
     "outside the budget, and the epsilon above does not cover them."
@@ -59,7 +59,8 @@ def release_sheet(
         "records_written": released.rows_written,
         "class": {"name": released.target, "values": list(schema.class_labels)},
         "attributes": {
-            name: _attribute_form(schema.single(name), values) for name, values in sorted_by(schema, released.values)
+            name: schema.single(name).words | _attribute_form(schema.single(name), values)
+            for name, values in sorted_by(schema, released.values)
         },
         "groups": len(released.groups),
         "counts": counts,
@@ -73,15 +74,28 @@ def sorted_by(schema: Schema, values: Mapping[str, tuple[CutValue, ...]]) -> lis
 
 
 def _attribute_form(attribute: Single, values: tuple[CutValue, ...]) -> dict[str, Any]:
-    if attribute.ordered:
-        points = values_of(attribute)
-        spans = [
-            {"name": value.name, "from": points[value.codes[0]].item(), "to": points[value.codes[-1]].item()}
-            for value in values
-        ]
-        return {"kind": attribute.kind, "values": spans}
-    named = [{"name": value.name, "categories": [attribute.label(code) for code in value.codes]} for value in values]
-    return {"kind": attribute.kind, "values": named}
+    return {"kind": attribute.kind, "values": [_value_form(attribute, value) for value in values]}
+
+
+def _value_form(attribute: Single, value: CutValue) -> dict[str, Any]:
+    """The first and the last value, or the categories, that a generalised value stands for; and whether gaps do too."""
+    codes = [code for code in value.codes if code < attribute.cells]
+    form: dict[str, Any] = {"name": value.name}
+    if not isinstance(attribute, Ordered):
+        form["categories"] = [attribute.label(code) for code in codes]
+    elif codes:
+        after = attribute.starts[codes[-1] + 1] if codes[-1] + 1 < attribute.cells else attribute.values
+        form["from"], form["to"] = _as_told(attribute, attribute.starts[codes[0]]), _as_told(attribute, after - 1)
+    return form if len(codes) == len(value.codes) else form | {"missing": True}
+
+
+def _as_told(attribute: Ordered, value: int) -> int | float | str:
+    """A value as a number, whole where all are; of what is no number as text."""
+    point = attribute.value_point(value)
+    if not isinstance(attribute, Numeric):
+        return attribute.written(point)
+    whole = attribute.numbers.low.denominator == attribute.numbers.step.denominator == 1
+    return int(point) if whole else float(point)
 
 
 def _meaning(released: ReleasedTable, parameters: Mapping[str, Any], plan: BudgetPlan, raw: bool) -> list[str]:
@@ -115,6 +129,32 @@ def _meaning(released: ReleasedTable, parameters: Mapping[str, Any], plan: Budge
             "Values are generalised: each stands for all raw values listed under 'attributes', and the table does not say "
             "how often each of those occurs."
         )
+    return sentences + _gap_words(released, raw)
+
+
+def _gap_words(released: ReleasedTable, raw: bool) -> list[str]:
+    """What becomes of records without a value, and of numbers whose grid is coarser than they are."""
+    attributes = [released.schema.single(name) for name in released.values]
+    own, dropped = ([a.name for a in attributes if a.gap == gap] for gap in (OWN, DROP))
+    coarse = [a.name for a in attributes if isinstance(a, Ordered) and a.cells < a.values]
+    sentences = []
+    if raw and coarse:
+        sentences.append(
+            f"A number of {', '.join(coarse)} stands for all values in its cell of the grid, and is the middle of them."
+        )
+    if own:
+        sentences.append(
+            f"An empty {', '.join(own)} says that the record has no value there."
+            if raw
+            else f"Records without a value of {', '.join(own)} are under the values with 'missing' under 'attributes'."
+        )
+    if dropped:
+        sentences.append(
+            f"Records without a value of {', '.join(dropped)} were counted under the values with 'missing' under "
+            f"'attributes'{', and were given one of these values' if raw else ''}: nothing tells them apart."
+        )
+    if released.schema.target.gap is not None:
+        sentences.append(f"Records without a value of {released.target} are not in the table.")
     return sentences
 
 

@@ -154,8 +154,12 @@ def _regions(
         for number, leaf in enumerate(leaves):
             codes = tuple(np.flatnonzero(leaf.codes(name, schema)).tolist())
             groups[number, place] = known.setdefault(codes, len(known))
-        names_of = told_apart([value_name(attribute, codes) for codes in known])
-        values[name] = tuple(map(CutValue, names_of, known))
+        # Gaps alone come last, as in every cut: they are a gap in the generalised table too.
+        order = sorted(known, key=lambda codes: codes == (attribute.missing_code,))
+        places = {codes: number for number, codes in enumerate(order)}
+        groups[:, place] = np.array([places[codes] for codes in known])[groups[:, place]]
+        names_of = told_apart([value_name(attribute, codes) for codes in order])
+        values[name] = tuple(map(CutValue, names_of, order))
     return values, groups
 
 

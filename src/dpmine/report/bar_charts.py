@@ -108,8 +108,11 @@ def _levels(largest: float, base: float) -> Iterator[str]:
 
 
 def _short(number: str) -> str:
-    """1200000 as 1.2M, 50000 as 50k; smaller ones as they are."""
-    size = float(number)
+    """1200000 as 1.2M, 50000 as 50k; smaller ones as they are, and what is no number."""
+    try:
+        size = float(number)
+    except ValueError:
+        return number
     return next((f"{size / unit:g}{name}" for least, unit, name in UNITS if abs(size) >= least), number)
 
 

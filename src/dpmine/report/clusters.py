@@ -43,6 +43,16 @@ def clusters_text(
     return "\n".join("  ".join(_right(cell, width) for cell, width in zip(line, widths, strict=True)) for line in lines)
 
 
+def left_out_words(names: Sequence[str]) -> str:
+    """A line about attributes in which rows may lack a value."""
+    listed = ", ".join(clean(name) for name in names)
+    return (
+        f"Rows without a value in {listed} are left out."
+        if len(names) == 1
+        else f"Rows without a value in any of {listed} are left out."
+    )
+
+
 def cluster_words(number: int, measures: Sequence[Measure], centre: NDArray[np.float64], size: float) -> str:
     """A cluster in a few lines, for a tooltip."""
     places = (

@@ -171,9 +171,15 @@ def _cuts(sheet: Mapping[str, Any]) -> str:
         if len(values) > LONG_LIST:
             rest = ", ".join(map(html_text, values[LONG_LIST:]))
             listed += f"<details><summary>and {len(values) - LONG_LIST:,} more</summary>{rest}</details>"
-        rows.append([html_text(name), f"{len(values):,}", listed])
+        rows.append([_named(name, form), f"{len(values):,}", listed])
     table = html_table("The values of each attribute in the released table", ["attribute", "values", "which"], rows, "lrl")
     return section("How far values were generalised", table)
+
+
+def _named(name: str, form: Mapping[str, Any]) -> str:
+    """An attribute with the unit of its numbers and what the schema says of it."""
+    unit = f" ({html_text(form['measured_in'])})" if "measured_in" in form else ""
+    return f"{html_text(name)}{unit}" + (f"<br>{html_text(form['description'])}" if "description" in form else "")
 
 
 def _public_figure(bars: ReleasedBars, check: PaidCheck | None) -> str:

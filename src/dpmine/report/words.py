@@ -4,13 +4,16 @@ import unicodedata
 from collections.abc import Sequence
 
 from dpmine.base.errors import RequestError
+from dpmine.facts.kinds.kind import MISSING
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.schema import Schema
-from dpmine.language.keys import AttributeKey, Bins, Groups, Key, Test
-from dpmine.language.predicates import Compare
+from dpmine.language.keys import LAST, AttributeKey, Bins, Groups, Key, Test
+from dpmine.language.predicates import Compare, IsMissing, Not
 from dpmine.models.trees import MILLION, Node
 
 NOTE = "Counts are noisy"
+
+_IS_MISSING, _HAS_VALUE, _OR_MISSING = "is missing", "has a value", " or missing"
 
 LONGEST_LABEL = 48  # letters of a condition in the text drawing
 LONGEST_NAME = 24  # letters of a class
@@ -21,23 +24,21 @@ MANY_VALUES = 60  # named in a tooltip
 def condition(key: Key, number: int, schema: Schema, *, at_most: int = MANY_VALUES) -> str:
     """What holds for the rows that a split sends to its child of this number, naming at most so many values."""
     if isinstance(key, Test):
-        return _test_words(key, number)
+        return _test_words(key, number, schema)
     answer = _answer(key, number, schema, at_most)
-    return f"{clean(key.title)} {answer}"
+    title = schema.single(key.attribute).title if isinstance(key, (AttributeKey, Bins, Groups)) else key.title
+    return f"{clean(title)} {answer}"
 
 
 def _answer(key: Key, number: int, schema: Schema, at_most: int) -> str:
     """The condition without the name of the attribute, such as '< 40' or 'is north or east'."""
     if isinstance(key, Bins):
-        cuts = key.written(schema)
-        if 0 < number < len(cuts):
-            return f"{cuts[number - 1]} to <{cuts[number]}"
-        return f"< {cuts[0]}" if number == 0 else f">= {cuts[-1]}"
+        return _bin_answer(key, number, schema)
     if isinstance(key, Groups):
         return _group_answer(key, number, schema, at_most)
     if isinstance(key, AttributeKey):
         attribute = schema.single(key.attribute)
-        return f"is {clean(attribute.label(number))}"
+        return _IS_MISSING if number == attribute.missing_code else f"is {clean(attribute.label(number))}"
     return f"is {clean(key.labels(schema)[number])}"
 
 
@@ -46,23 +47,45 @@ def short_answer(key: Key, number: int, schema: Schema) -> str:
     return _answer(key, number, schema, FEW_VALUES).removeprefix("is ")
 
 
+def _bin_answer(key: Bins, number: int, schema: Schema) -> str:
+    """Gaps lie behind every number: in the last bin, or in one of their own behind it."""
+    *cuts, last = key.written(schema)
+    cuts = cuts if last == MISSING else [*cuts, last]  # of numbers
+    gap = schema.single(key.attribute).gap is not None
+    if number > len(cuts):
+        return _IS_MISSING
+    if not cuts:
+        return _HAS_VALUE
+    or_missing = _OR_MISSING if gap and last != MISSING and key.missing == LAST else ""
+    if number == len(cuts):
+        return f">= {cuts[-1]}{or_missing}"
+    return f"< {cuts[0]}" if number == 0 else f"{cuts[number - 1]} to <{cuts[number]}"
+
+
 def _group_answer(key: Groups, number: int, schema: Schema, at_most: int) -> str:
     attribute = key.nominal(schema)
     table = key.table(schema)
-    inside = [category for category, group in zip(attribute.categories, table, strict=True) if group == number]
-    outside = [category for category, group in zip(attribute.categories, table, strict=True) if group != number]
+    inside = [category for code, category in enumerate(attribute.categories) if table[code] == number]
+    outside = [category for code, category in enumerate(attribute.categories) if table[code] != number]
+    gap = attribute.missing_code is not None and table[attribute.missing_code] == number
+    if gap and not inside:
+        return _IS_MISSING
+    if inside and not outside and attribute.gap is not None and not gap:
+        return _HAS_VALUE
+    or_missing = _OR_MISSING if gap else ""
+    comma = "," if gap else ""
     is_rest = number == len(key.groups)
     named = _taxonomy_name(attribute, inside)
     if named is not None:
-        return f"in {clean(named)}"
+        return f"in {clean(named)}{or_missing}"
     left_out = _taxonomy_name(attribute, outside)
     if is_rest and left_out is not None:
-        return f"not in {clean(left_out)}"
+        return f"not in {clean(left_out)}{comma}{or_missing}"
     if not inside or not outside:
         return "is anything else" if not inside else "is anything"
     if is_rest and len(outside) < len(inside):
-        return _none_of(outside, at_most)
-    return f"is {_one_of(inside, at_most)}"
+        return f"{_none_of(outside, at_most)}{comma}{or_missing}"
+    return f"is {_one_of(inside, at_most)}{or_missing}"
 
 
 def _taxonomy_name(attribute: Nominal, values: Sequence[str]) -> str | None:
@@ -97,13 +120,15 @@ def and_more(names: Sequence[str], at_most: int) -> str:
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def _test_words(key: Test, number: int) -> str:
+def _test_words(key: Test, number: int, schema: Schema) -> str:
+    """Of the rows for which a test is not true; what a gap leaves open is not true either."""
     asked = key.predicate
     if number == 1:
         return clean(str(asked))
     if isinstance(asked, Compare):
-        return clean(str(Compare(asked.attribute, _OPPOSITE[asked.op], asked.value)))
-    return f"not {clean(str(asked))}"
+        opposite = str(Compare(asked.attribute, _OPPOSITE[asked.op], asked.value))
+        return clean(opposite) + (_OR_MISSING if schema.single(asked.attribute).gap is not None else "")
+    return clean(str(Not(asked))) if isinstance(asked, IsMissing) else f"not {clean(str(asked))}"
 
 
 def total_rows(node: Node) -> int:

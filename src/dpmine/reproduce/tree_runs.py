@@ -37,7 +37,7 @@ class Sample:
 
 
 def encoded(table: Any, schema: Schema) -> EncodedTable:
-    with reading(table) as source:
+    with reading(table, schema.read, schema.columns) as source:
         return encode(source, schema)
 
 

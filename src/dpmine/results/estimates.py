@@ -1,5 +1,6 @@
 """Numbers computed from noisy sums, with intervals."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpmine.base.decimals import plain
@@ -32,11 +33,18 @@ class Estimate:
         return shown + (f"; {self.note}" if self.note else "") + f", epsilon {self.receipt.epsilon}"
 
 
-def clamping_note(attribute: Numeric, note: str = "") -> str:
-    """What was done to the values before they were summed, and what else is to be said of the answer."""
-    low, high = plain(attribute.low), plain(attribute.value_point(attribute.values - 1))
-    gaps = "; rows without a value do not count" if attribute.gap is not None else ""
-    return f"values outside {low} to {high} count as these bounds{gaps}" + (f"; {note}" if note else "")
+def clamping_note(attributes: Sequence[Numeric], note: str = "", *, together: Sequence[Numeric] = ()) -> str:
+    """What was done to the values before they were summed, and what else is to be said of the answer.
+
+    A row counts if it has a value in all of the attributes, and in those that were asked together with them.
+    """
+    bounds = [f"{plain(each.low)} to {plain(each.value_point(each.values - 1))}" for each in attributes]
+    if len(attributes) > 1:
+        bounds = [f"{range_} ({each.name})" for range_, each in zip(bounds, attributes, strict=True)]
+    needed = dict.fromkeys((*attributes, *together))
+    gaps = "" if all(each.gap is None for each in needed) else "; rows without a value do not count"
+    gaps += f" (in any of {', '.join(each.name for each in needed)})" if gaps and len(needed) > 1 else ""
+    return f"values outside {' and '.join(bounds)} count as these bounds{gaps}" + (f"; {note}" if note else "")
 
 
 def clamped(number: float, low: float, high: float) -> float:

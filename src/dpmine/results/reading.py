@@ -1,6 +1,6 @@
 """How questions are put in words and replies are read: one class a question, found by type. Nothing here is trusted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from dpmine.base.epsilon import format_units
@@ -81,3 +81,8 @@ def preview_of(query: Query, quote: Quote, schema: Schema) -> Preview:
 def key_name(key: Key) -> str:
     """What a key is called in statements."""
     return str(getattr(key, "attribute", "a test, part or model"))
+
+
+def shown_labels(keys: Sequence[Key], schema: Schema) -> tuple[tuple[str, ...], ...]:
+    """Of each key the labels that are shown: the schema may drop gaps, whose label is the last one."""
+    return tuple(key.labels(schema)[: key.hidden(schema)] for key in keys)

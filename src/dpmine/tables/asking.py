@@ -15,6 +15,7 @@ from dpmine.design.balls import best_ball
 from dpmine.design.priors import Named
 from dpmine.design.statistic_noise import Design, design
 from dpmine.facts.schema import Schema
+from dpmine.language.candidates import every_category
 from dpmine.language.columns import Column, key_of
 from dpmine.language.empty_predicates import refuse_empty
 from dpmine.language.keys import Key
@@ -25,6 +26,7 @@ from dpmine.language.views import LEAF, Leaf, Rules, Split, View
 from dpmine.noise.spread import of_counts
 from dpmine.noise.thresholds import threshold_for
 from dpmine.questions.choose_label import ChooseLabel
+from dpmine.questions.choose_model import ChooseModel
 from dpmine.questions.choose_split import ChooseSplit
 from dpmine.questions.designed_statistic import DesignedStatistic
 from dpmine.questions.histogram import Histogram
@@ -46,7 +48,7 @@ LOWEST, MEDIAN, HIGHEST = "0.005", "0.5", "0.995"
 
 
 def query_of(schema: Schema, view: View, rules: Rules, question: Question, epsilon: Amounts) -> Query:
-    """The query; refused where nobody would want to pay for it."""
+    """The query; refused where nobody would want to pay for it. Choices by the class are about the rows that have one."""
     if isinstance(epsilon, (list, tuple)):
         amounts = tuple(Epsilon.parse_or_zero(amount) for amount in epsilon)
         if not amounts:
@@ -56,7 +58,8 @@ def query_of(schema: Schema, view: View, rules: Rules, question: Question, epsil
     if not isinstance(question, Question):
         raise RequestError(f"A question is a value such as Histogram or Quantile. Got {type(question).__name__} instead.")
     reading_of(question)  # whoever could not read the answer is told before it is paid
-    query = Query(view, rules, question, amounts)
+    about_class = isinstance(question, (ChooseSplit, ChooseModel))
+    query = Query(view.with_class(schema) if about_class else view, rules, question, amounts)
     try:
         refuse_empty(query, schema)
     except RecursionError:
@@ -177,11 +180,13 @@ def choice(
 
 
 def splits_of(item: Keyed | Splits, schema: Schema) -> Splits:
-    """What a user may name where candidate splits are wanted: an ordered column means all its thresholds."""
+    """What a user may name where candidate splits are wanted: an ordered column means all its thresholds.
+
+    A column of categories means the split into all of them.
+    """
     if isinstance(item, Splits):
         return item
     if isinstance(item, (str, Column)):
         name = item if isinstance(item, str) else item.name
-        if schema.single(name).ordered:
-            return Thresholds(name)
+        return Thresholds(name) if schema.single(name).ordered else Multiway(every_category(schema, name))
     return Multiway(key_of(item))

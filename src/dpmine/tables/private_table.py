@@ -93,6 +93,10 @@ class PrivateTable:
             raise RequestError("where needs a predicate such as dm.col('age') >= 40, or its text.")
         return PrivateTable(self._executor, self._view.then(Where(predicate)))
 
+    def with_class(self) -> PrivateTable:
+        """The rows that have a class: others teach and judge nothing. This view where the schema gives every row one."""
+        return PrivateTable(self._executor, self._view.with_class(self.schema))
+
     def partition(self, by: Keyed) -> dict[str, PrivateTable]:
         """Disjoint views, one for each label of a key. Together they cost the maximum over the views, not the sum.
 

@@ -20,7 +20,16 @@ from dpmine.base.errors import RequestError
 from dpmine.codes.choices import MOST_COPIES
 from dpmine.kernel.mechanisms.choose_split import FAMILY_MASS
 from dpmine.kernel.samplers import choice
-from dpmine.kernel.samplers.choice import _by_doubles, _chosen_interval, _ends, exponential, stretches
+from dpmine.kernel.samplers.choice import (
+    BLOCK,
+    _block_bounds,
+    _by_doubles,
+    _chosen_interval,
+    _ends,
+    _kept,
+    exponential,
+    stretches,
+)
 from dpmine.kernel.samplers.coins import sure_interval
 from dpmine.kernel.samplers.entropy import Entropy
 from dpmine.questions.choose_split import MOST_CANDIDATES
@@ -174,10 +183,20 @@ def test_the_share_check_catches_doubles_without_an_error_bound() -> None:
     assert wrong > 0
 
 
-@pytest.mark.parametrize("masses", [[2**50], [2**49, 1], [2**62, 2**62, 2**62]], ids=str)
+@pytest.mark.parametrize("masses", [[2**50], [2**49, 2**49], [2**62, 2**62, 2**62], [2**62] * 4, [2**63 - 1, 1]], ids=str)
 def test_masses_that_doubles_cannot_add_exactly_are_refused(masses: list[int]) -> None:
     with pytest.raises(RequestError, match="masses"):
         exponential(Script(), array([0] * len(masses)), array(masses), rate=Fraction(1))
+
+
+def test_only_the_sum_of_all_masses_is_limited() -> None:
+    """One candidate of nearly all the mass among two million others, each of its own."""
+    masses = np.arange(1, 2_000_001, dtype=np.int64)
+    masses[7] = 2**50 - 1 - (int(masses.sum()) - 8)
+    assert 0 <= exponential(Entropy(), np.zeros_like(masses), masses, rate=Fraction(1)) < masses.size
+    masses[7] += 1
+    with pytest.raises(RequestError, match="masses"):
+        exponential(Script(), np.zeros_like(masses), masses, rate=Fraction(1))
 
 
 def test_the_largest_choice_that_can_be_asked_fits_its_masses() -> None:
@@ -265,3 +284,179 @@ def test_a_second_look_is_rare(monkeypatch: pytest.MonkeyPatch, candidates: int,
         exponential(source, scores, masses, rate=Fraction(1, candidates))
     assert len(looks) <= allowed
     assert source.drawn == 8 * draws
+
+
+# -- of many stretches, a block first ----------------------------------------------------------------------------------
+
+Bounds = Callable[..., tuple[list[int], list[int], int]]
+BLOCKED: dict[str, tuple[list[int], list[int], Fraction]] = {
+    "best in the last": ([0, 1, 0, 2, 1, 3, 1, 9, 6, 10], [5, 1, 4, 2, 3, 1, 7, 1, 1, 2], Fraction(1, 3)),
+    "masses that differ a lot": ([40, 3, 2, 1, 5, 6, 0], [1, 2**18, 2**19, 2**20, 2**15, 2**14, 2**20], Fraction(1, 3)),
+    "a block that no exponential reaches": ([0, 1, -9000, -9001, 0, 2, 1], [3, 1, 2**20, 2**20, 1, 1, 2], Fraction(1)),
+    "light before heavy": ([0] * 6, [1, 100, 50, 2, 3, 60], Fraction(1)),
+    "gaps and rows in turn": ([-7, -4, -4, -1, 0, -2, -5], [900, 1, 30, 1, 2, 1, 500], Fraction(1, 2)),
+    **{name: CASES[name] for name in ("masses against scores", "scores of 55 bits", "masses up to the limit", "lunch vote")},
+}
+
+
+def loose(*arguments: Any) -> tuple[list[int], list[int], int]:
+    """Bounds that are right and far from tight: most blocks are drawn anew, and every coin is an exact one."""
+    _, upper, shift = _block_bounds(*arguments)
+    return [0] * len(upper), [one + max(upper) // (2 + place) for place, one in enumerate(upper)], shift
+
+
+@pytest.mark.parametrize(
+    ("block", "bounds"),
+    [(1, _block_bounds), (2, _block_bounds), (3, _block_bounds), (2, loose)],
+    ids=["1", "2", "3", "loose"],
+)
+@pytest.mark.parametrize("case", BLOCKED)
+def test_a_choice_by_blocks_follows_the_same_law(
+    monkeypatch: pytest.MonkeyPatch, case: str, block: int, bounds: Bounds
+) -> None:
+    monkeypatch.setattr(choice, "BLOCK", block)
+    monkeypatch.setattr(choice, "_block_bounds", bounds)
+    assert misfit(exponential, *BLOCKED[case]) > ALARM
+
+
+def always_kept(bits: int, *_: Any) -> tuple[int, int]:
+    return 1 << bits, 1 << bits
+
+
+def from_the_first_alone(gaps: np.ndarray, weights: np.ndarray, rate: Fraction) -> tuple[list[int], list[int], int]:
+    """Bounds of the first stretch of each block instead of all."""
+    weights = weights.copy()
+    weights[1 :: choice.BLOCK] = 0
+    return _block_bounds(gaps, weights, rate)
+
+
+def too_low(*arguments: Any) -> tuple[list[int], list[int], int]:
+    """Bounds that are no bounds: with half of the first block left out."""
+    lower, upper, shift = _block_bounds(*arguments)
+    return [lower[0] // 2, *lower[1:]], [upper[0] // 2, *upper[1:]], shift
+
+
+@pytest.mark.parametrize(
+    ("name", "mistake", "case"),
+    [
+        ("_kept", always_kept, "best in the last"),
+        ("_block_bounds", from_the_first_alone, "light before heavy"),
+        ("_block_bounds", too_low, "light before heavy"),
+    ],
+)
+def test_the_check_of_blocks_catches(monkeypatch: pytest.MonkeyPatch, name: str, mistake: Any, case: str) -> None:
+    """Planted mistakes: every block is kept; bounds that are none."""
+    monkeypatch.setattr(choice, "BLOCK", 2)
+    if name == "_kept":
+        monkeypatch.setattr(choice, "_block_bounds", loose)
+    monkeypatch.setattr(choice, name, mistake)
+    assert misfit(exponential, *BLOCKED[case]) < ALARM
+
+
+def of_blocks(gaps: np.ndarray, weights: np.ndarray, rate: Fraction, block: int) -> list[Fraction]:
+    """The sums of all blocks, to within 2^-1200 of their masses."""
+    with localcontext() as context:
+        context.prec = 90
+        sums = []
+        for first in range(0, gaps.size, block):
+            pairs = zip(gaps[first : first + block].tolist(), weights[first : first + block].tolist(), strict=True)
+            near = [(rate * gap, weight) for gap, weight in pairs if rate * gap < 1500]
+            terms = [weight * (-Decimal(x.numerator) / x.denominator).exp() for x, weight in near]
+            sums.append(Fraction(sum(terms, Decimal(0))))
+    return sums
+
+
+def bounds_that_do_not_hold(bounds: Bounds, gaps: np.ndarray, weights: np.ndarray, rate: Fraction) -> int:
+    lower, upper, shift = bounds(gaps, weights, rate)
+    true = [one * 2**shift for one in of_blocks(gaps, weights, rate, choice.BLOCK)]
+    return sum(not low <= one <= high for low, one, high in zip(lower, true, upper, strict=True))
+
+
+@st.composite
+def many(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, Fraction]:
+    size = draw(st.integers(3, 40))
+    gaps = draw(st.lists(st.integers(0, 2000) | st.integers(0, 2**60), min_size=size - 1, max_size=size - 1))
+    weights = draw(st.lists(st.integers(1, 2**20) | st.integers(1, 2**44), min_size=size, max_size=size))
+    rate = draw(st.fractions(min_value=Fraction(1, 10**6), max_value=1, max_denominator=10**9).filter(bool))
+    return array([*gaps, 0]), array(weights), rate
+
+
+@pytest.mark.parametrize("block", [1, 3, 16])
+def test_double_bounds_hold_whatever_the_block(block: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choice, "BLOCK", block)
+
+        @settings(deadline=None, max_examples=60)
+        @given(many())
+        def check(instance: tuple[np.ndarray, np.ndarray, Fraction]) -> None:
+            assert bounds_that_do_not_hold(_block_bounds, *instance) == 0
+            gaps, weights, rate = instance
+            lower, upper, shift = _block_bounds(*instance)
+            assert 2**61 <= sum(upper) < 2**63
+            assert all(high - low <= high * 1e-11 + 4 for low, high in zip(lower, upper, strict=True))
+            for place, (true, bound) in enumerate(zip(of_blocks(gaps, weights, rate, block), upper, strict=True)):
+                inside = slice(place * block, (place + 1) * block)
+                for bits in (64, 128):
+                    low, high = _kept(bits, gaps[inside], weights[inside], rate, bound, shift)
+                    assert low <= true * 2 ** (shift + bits) / bound <= high <= 2**bits
+                    assert high - low <= 2 + 2 * int(weights[inside].sum()) // bound + 1
+
+        check()
+
+
+def test_the_check_of_bounds_catches_sums_without_an_error() -> None:
+    """Planted mistake: 53-bit sums as bounds of themselves."""
+
+    def trusting(gaps: np.ndarray, weights: np.ndarray, rate: Fraction) -> tuple[list[int], list[int], int]:
+        sums = np.add.reduceat(weights * np.exp(-gaps * float(rate)), np.arange(0, gaps.size, BLOCK))
+        shift = 62 - math.frexp(float(sums.sum()))[1]
+        numbers = [int(math.ldexp(one, shift)) for one in sums.tolist()]
+        return numbers, [one + 1 for one in numbers], shift
+
+    gaps, weights = np.arange(BLOCK, dtype=np.int64), np.arange(1, BLOCK + 1, dtype=np.int64)
+    assert bounds_that_do_not_hold(trusting, gaps, weights, Fraction(1, 700)) == 1
+    assert bounds_that_do_not_hold(_block_bounds, gaps, weights, Fraction(1, 700)) == 0
+
+
+def test_choices_of_a_block_at_most_draw_one_real_and_larger_ones_two_more() -> None:
+    source, scores = Metered(), np.arange(BLOCK + 1, dtype=np.int64)
+    exponential(source, scores[1:], np.ones(BLOCK, dtype=np.int64), rate=Fraction(1, 500))
+    assert source.drawn == 8
+    source = Metered()
+    exponential(source, scores, np.ones(BLOCK + 1, dtype=np.int64), rate=Fraction(1, 500))
+    assert source.drawn >= 24
+    assert source.drawn % 8 == 0
+
+
+def test_a_second_look_stays_rare_among_two_million(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less than 3e-8 by the bounds that decide; so none in 30 draws, which fails by chance less than once in a million."""
+    random, size = np.random.default_rng(3), 2_000_000
+    scores = -np.abs(np.arange(size, dtype=np.int64) - 700_000) - np.arange(size) % 2
+    masses = random.integers(1, 2**20, size, endpoint=True)
+    lower, upper, _ = _block_bounds(-scores + scores.max(), masses, Fraction(1, 10**5))
+    within = 4 * BLOCK * (2 * 2.0**-40 + 4 * BLOCK * 2.0**-53 + 2.0**-62)
+    assert (sum(upper) - sum(lower)) / sum(upper) + within < 3e-8
+
+    def no_look(*_: Any) -> Any:
+        raise AssertionError("a second look")
+
+    monkeypatch.setattr(choice, "_ends", no_look)
+    chosen = [exponential(Entropy(), scores, masses, rate=Fraction(1, 10**5)) for _ in range(30)]
+    assert all(abs(place - 700_000) < 50 * 10**5 for place in chosen)
+
+
+def test_the_slow_look_reads_one_block_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred thousand stretches it takes the exponentials of 2,048, whichever of the two decisions is close."""
+    looks = []
+
+    def counted(bits: int, gaps: np.ndarray, *arguments: Any) -> tuple[list[int], list[int]]:
+        looks.append(gaps.size)
+        return _ends(bits, gaps, *arguments)
+
+    monkeypatch.setattr(choice, "_ends", counted)
+    monkeypatch.setattr(choice, "_by_doubles", lambda *_: None)
+    monkeypatch.setattr(choice, "_block_bounds", lambda *arguments: ([0] * 49, *_block_bounds(*arguments)[1:]))
+    scores = np.arange(100_000, dtype=np.int64) % 97
+    exponential(Entropy(), scores, np.ones_like(scores), rate=Fraction(1, 10))
+    assert len(looks) >= 2
+    assert max(looks) <= BLOCK

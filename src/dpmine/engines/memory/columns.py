@@ -13,6 +13,7 @@ from dpmine.codes.rows import Cyclic, RowTest
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory.row_tests import rows_for_which
 from dpmine.engines.memory.rows import Codes
+from dpmine.facts.encoding import positions_of_values, rounded_values
 
 
 class Column(Protocol):
@@ -54,11 +55,7 @@ class RoundedColumn:
     steps: int
 
     def values(self, rows: slice) -> NDArray[Any]:
-        numbers = self.numbers[rows]
-        if self.steps == self.last:
-            return numbers
-        rounded = (2 * self.steps * numbers.astype(np.int64) + self.last) // (2 * self.last)
-        return np.where(numbers > self.last, self.steps + 1, rounded)
+        return rounded_values(self.numbers[rows], self.last, self.steps)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,12 +76,10 @@ class PositionColumn:
     """Where each row lies: its rounded number times a scale, and a gap in the middle."""
 
     rounded: RoundedColumn
-    steps: int
     scale: int
 
     def values(self, rows: slice) -> NDArray[np.int64]:
-        numbers = self.rounded.values(rows).astype(np.int64)
-        return np.where(numbers > self.steps, self.steps // 2, numbers) * self.scale
+        return positions_of_values(self.rounded.numbers[rows], self.rounded.last, self.rounded.steps, self.scale)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpmine.codes.rows import Cells, NearestCentre, Rounded, RowKey, RowRules, RowStep
-from dpmine.engines.cache import cached_counts
+from dpmine.engines.cache import cache_name, cached_counts
 from dpmine.engines.cutting import RowCutting
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory.cells import CellIds, cell_ids
@@ -33,11 +33,15 @@ class MemoryEngine:
 
     def occupied(self, cells: Cells, keys: tuple[RowKey, ...]) -> tuple[Integers, Integers]:
         """The numbers of the combinations (cell, key values) that hold rows, rising, and how many rows each holds."""
-        return occupied(cells, keys, self._rows)
+        name = cache_name("occupied", cells, keys, self._rows.split_key)
+        numbers, counts = self._rows.cache.remembered(name, lambda: occupied(cells, keys, self._rows))
+        return numbers, counts
 
     def sums(self, cells: Cells, amounts: tuple[Rounded, ...], powers: Sequence[tuple[int, ...]]) -> Integers:
         """Over the rows of each cell without a gap in any of these exact sums of products, of shape [cells, powers]."""
-        return sums(cells, amounts, powers, self._rows)
+        name = cache_name(f"sums {powers}", cells, amounts, self._rows.split_key)
+        (found,) = self._rows.cache.remembered(name, lambda: (sums(cells, amounts, powers, self._rows),))
+        return found
 
     def clipped_sums(
         self, cells: Cells, nearest: NearestCentre, origins: Sequence[Sequence[int]], radii: Sequence[int]

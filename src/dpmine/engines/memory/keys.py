@@ -94,7 +94,7 @@ def _hashed_part(key: HashedPart, rows: Rows) -> Column:
 def positions_of(key: NearestCentre, rows: Rows) -> list[PositionColumn]:
     """Where the rows lie in each attribute."""
     found = zip(key.places, key.scales, strict=True)
-    return [PositionColumn(_rounded(place, rows), place.steps, scale) for place, scale in found]
+    return [PositionColumn(_rounded(place, rows), scale) for place, scale in found]
 
 
 def source_of(key: RowKey) -> RowKey:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes.rows import BandedSum, LargestSum, LeafScores, Recode, RowScores, ScoreBranch
+from dpmine.codes.rows import BandedSum, LargestSum, LeafScores, RowKey, RowScores, ScoreBranch
 from dpmine.engines.memory.columns import Column
 from dpmine.engines.memory.rows import Codes, Integers
 from dpmine.facts.encoding import smallest_type
@@ -17,7 +17,7 @@ class LargestSumColumn:
     """The place of each row's largest sum; of equal ones the first."""
 
     key: LargestSum
-    splits: Mapping[Recode, Column]
+    splits: Mapping[RowKey, Column]
 
     def values(self, rows: slice) -> Codes:
         sums = _sums(self.key.trees, self.key.size, self.splits, rows)
@@ -30,7 +30,7 @@ class BandedSumColumn:
     """The band of each row's sum; a band holds its lower edge."""
 
     key: BandedSum
-    splits: Mapping[Recode, Column]
+    splits: Mapping[RowKey, Column]
 
     def values(self, rows: slice) -> Codes:
         sums = _sums(self.key.trees, 1, self.splits, rows)[:, 0]
@@ -39,7 +39,7 @@ class BandedSumColumn:
         return places
 
 
-def _sums(trees: Sequence[RowScores], scores: int, splits: Mapping[Recode, Column], rows: slice) -> Integers:
+def _sums(trees: Sequence[RowScores], scores: int, splits: Mapping[RowKey, Column], rows: slice) -> Integers:
     """[rows, scores]: the scores of the leaves that each row reaches, added up, only for the chunk at hand."""
     count = rows.stop - rows.start
     labels = {split: column.values(rows) for split, column in splits.items()}
@@ -49,7 +49,7 @@ def _sums(trees: Sequence[RowScores], scores: int, splits: Mapping[Recode, Colum
     return sums
 
 
-def _add_scores(tree: RowScores, places: NDArray[np.intp], labels: Mapping[Recode, Codes], sums: Integers) -> None:
+def _add_scores(tree: RowScores, places: NDArray[np.intp], labels: Mapping[RowKey, Codes], sums: Integers) -> None:
     if isinstance(tree, LeafScores):
         sums[places] += np.array(tree.scores, dtype=np.int64)
         return
@@ -59,9 +59,9 @@ def _add_scores(tree: RowScores, places: NDArray[np.intp], labels: Mapping[Recod
         _add_scores(child, places[here == label], labels, sums)
 
 
-def splits_of(trees: Sequence[RowScores]) -> dict[Recode, None]:
+def splits_of(trees: Sequence[RowScores]) -> dict[RowKey, None]:
     """Every key that a model's trees split by."""
-    keys: dict[Recode, None] = {}
+    keys: dict[RowKey, None] = {}
     waiting = list(trees)
     while waiting:
         tree = waiting.pop()

@@ -9,7 +9,7 @@ from dpmine.engines.memory.engine import MemoryEngine
 from dpmine.engines.opened import OpenedTable
 from dpmine.engines.persons import capped
 from dpmine.facts.schema import Schema
-from dpmine.facts.sources import reading
+from dpmine.facts.sources import reading, tell_owner
 
 
 def open_in_memory(table: Any, schema: Schema, memory_limit: str | None) -> OpenedTable:
@@ -25,8 +25,10 @@ def open_in_memory(table: Any, schema: Schema, memory_limit: str | None) -> Open
 
 
 def _encoded(table: Any, schema: Schema) -> EncodedTable:
-    with reading(table) as source:
-        return encode(source, schema)
+    with reading(table, schema.read, schema.columns) as source:
+        encoded = encode(source, schema)
+        tell_owner(source)
+        return encoded
 
 
 def _holds_no_files() -> None:

@@ -28,7 +28,8 @@ def _in_codes(test: InCodes, table: EncodedTable, rows: slice) -> Truths:
 @rows_for_which.register
 def _in_values(test: InValues, table: EncodedTable, rows: slice) -> Truths:
     values = table.values[test.attribute][rows]
-    ends = np.array([end for pair in test.ranges for end in pair], dtype=np.int64).astype(values.dtype)
+    largest = np.iinfo(values.dtype).max  # an end beyond it has no value behind it, and is not needed
+    ends = np.array([end for pair in test.ranges for end in pair if end <= largest], dtype=values.dtype)
     within: Truths = np.searchsorted(ends, values, side="right") % 2 == 1
     return within
 

@@ -51,10 +51,11 @@ class Compiler:
     def sums(self, cells: Cells, amounts: Sequence[Rounded], powers: Sequence[tuple[int, ...]]) -> exp.Select:
         """`SELECT cell, s0, s1, ...`: for each cell that has rows without a gap the sums of products of their amounts."""
         columns, wide = self._columns(), self._dialect.wide
+        source = _source(keys_of(cells), columns)
         rows = exp.select(exp.alias_(cell_of(cells.rules, 0, columns), "cell"))
         for place, amount in enumerate(amounts):
             rows = rows.select(exp.alias_(key_of(amount, columns), f"x{place}"))
-        rows = _narrowed(rows.from_(_source(keys_of(cells), columns)), cells, columns)
+        rows = _narrowed(rows.from_(source), cells, columns)
         found = exp.select("cell").from_(rows.subquery("celled"))
         for place, amount in enumerate(amounts):
             found = found.where(exp.LTE(this=exp.column(f"x{place}"), expression=integer(amount.steps)))

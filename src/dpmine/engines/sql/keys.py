@@ -36,7 +36,18 @@ from dpmine.codes.rows import (
 from dpmine.engines.hashing import part_ends
 from dpmine.engines.sql.columns import Columns
 from dpmine.engines.sql.dialect import Dialect
-from dpmine.engines.sql.expressions import all_of, any_of, band_of, band_of_runs, between, by_label, integer, modulo, plus, times
+from dpmine.engines.sql.expressions import (
+    all_of,
+    any_of,
+    band_of,
+    band_of_runs,
+    between,
+    by_label,
+    integer,
+    modulo,
+    plus,
+    times,
+)
 
 FEW_RUNS = 8  # more runs than this are looked up in an array
 

@@ -191,7 +191,9 @@ class Dated(Measured):
         """A value named by a schema or a request: always as ISO 8601."""
         found = self._named(text) if isinstance(text, str) else None
         if found is None:
-            raise ExpressionError(f"A value of {self.name!r} must be a {self.kind} such as {self.example}. Got {text!r:.40}.")
+            raise ExpressionError(
+                f"A value of {self.name!r} must be a {self.kind} such as {self.example}. Got {text!r:.40}."
+            )
         return found[0] + Fraction(found[1], BILLION)
 
     def _named(self, text: str) -> tuple[int, int] | None:

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from dpmine.base.errors import SchemaError
 from dpmine.facts.calendar import DAY, date_of
 from dpmine.facts.encoding import Codes, smallest_type
-from dpmine.facts.kinds.columns import ColumnInHand, SingleColumns
+from dpmine.facts.kinds.columns import ColumnInHand, Proposal, SingleColumns
 from dpmine.facts.kinds.dates import AFTER_LAST, FIRST, Date, Dated, DateTime, Time
 from dpmine.facts.kinds.kind import DROP, OWN
+from dpmine.facts.kinds.numeric import MOST_GRID_POINTS
 from dpmine.facts.moments import ISO_CLOCK, MomentRule, Moments
 from dpmine.facts.sources import Source
 from dpmine.facts.toml_tables import refuse_unknown_keys, value_at
@@ -65,6 +66,11 @@ class DatedColumns(SingleColumns[D]):
             f"after {attribute.high}, clamped": int(np.sum(moments.known & (seconds >= attribute.last + attribute.step))),
         }
 
+    def domain(self, attribute: D) -> str:
+        return (
+            f"{attribute.low} to {attribute.high}, by {attribute.resolution}; {attribute.cells:,} cells by {attribute.grid}"
+        )
+
     def recognises(self, column: ColumnInHand) -> bool:
         rule = recognised(column)
         return rule is not None and self._fits(column, rule)
@@ -72,13 +78,16 @@ class DatedColumns(SingleColumns[D]):
     def _fits(self, column: ColumnInHand, rule: MomentRule) -> bool:
         raise NotImplementedError
 
-    def propose(self, column: ColumnInHand) -> D | None:
-        """Whole years around what there is, or the whole day."""
+    def propose(self, column: ColumnInHand) -> Proposal[D]:
+        """Whole years around what there is."""
         rule = recognised(column)
         assert rule is not None
         seconds = _seconds(column, rule)
         first, last = (date_of(second // DAY)[0] for second in (min(seconds), max(seconds)))
-        return self.made(column.name, f"{max(first, 1):04d}-01-01", f"{min(last, 9999):04d}-12-31", format=rule.format)
+        if last - first >= MOST_GRID_POINTS:
+            return Proposal(None, f"{self.name}s of more than {MOST_GRID_POINTS} years")
+        made = self.made(column.name, f"{first:04d}-01-01", f"{last:04d}-12-31", format=rule.format)
+        return Proposal(made, _why(made), _check(made, column))
 
 
 class DateColumns(DatedColumns[Date]):
@@ -109,8 +118,8 @@ class TimeColumns(DatedColumns[Time]):
     def _fits(self, column: ColumnInHand, rule: MomentRule) -> bool:
         return rule.clock
 
-    def propose(self, column: ColumnInHand) -> Time | None:
-        return Time(column.name)
+    def propose(self, column: ColumnInHand) -> Proposal[Time]:
+        return Proposal(Time(column.name), "each text is a time of day")
 
 
 def seconds_of(moments: Moments, attribute: Dated) -> NDArray[np.int64]:
@@ -145,6 +154,22 @@ def _of_digits(column: ColumnInHand) -> MomentRule | None:
     first, last = ((iso.moment(text) or (0, 0))[0] for text in LIKELY)
     likely = len(found) == len(moments) >= FEW_DIGITS and first <= min(found) and max(found) < last
     return rule if likely else None
+
+
+def _why(made: Dated) -> str:
+    written = f"a {made.kind} as {made.format}" if made.format else f"a {made.kind} as ISO 8601 has it"
+    return f"each text is {written}; whole years"
+
+
+def _check(made: Dated, column: ColumnInHand) -> str:
+    """Whether months and days may have changed places."""
+    first, second = made.format.find("%d"), made.format.find("%m")
+    other = made.format.replace("%d", "%@").replace("%m", "%d").replace("%@", "%m")
+    if min(first, second) < 0 or made.format.startswith("%Y"):
+        return "the bounds are those of the rows: state what is publicly known"
+    unclear = all(MomentRule(other).moment(text) is not None for text in column.distinct)
+    doubt = "whether days or months come first: all texts can be read as both; " if unclear else ""
+    return f"{doubt}the bounds are those of the rows: state what is publicly known"
 
 
 def _is_clock(text: str) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dpmine.facts.encoding import Lists, smallest_type
-from dpmine.facts.kinds.columns import ColumnInHand, ColumnKind
+from dpmine.facts.kinds.columns import ColumnInHand, ColumnKind, Proposal
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.sources import Source
 from dpmine.facts.toml_tables import refuse_unknown_keys, texts_of, value_at
@@ -47,9 +47,15 @@ class ItemColumns(ColumnKind[ItemList, Lists]):
         nested = any(text.startswith("[") for text in column.texts[:FIRST_ROWS] if text)
         return nested or sum(LIST_SEPARATOR in text for text in column.distinct) * 2 > len(column.distinct)
 
-    def propose(self, column: ColumnInHand) -> ItemList | None:
+    def propose(self, column: ColumnInHand) -> Proposal[ItemList]:
         lists = column.source.lists(column.name, LIST_SEPARATOR)
         items = sorted({item for row in lists for item in row})
-        if not 0 < len(items) <= MOST_DRAFTED_ITEMS:
-            return None
-        return ItemList(column.name, tuple(items), max(map(len, lists)), LIST_SEPARATOR)
+        if not items:
+            return Proposal(None, "its lists hold nothing")
+        if len(items) > MOST_DRAFTED_ITEMS:
+            return Proposal(None, "lists of too many different items")
+        proposed = ItemList(column.name, tuple(items), max(map(len, lists)), LIST_SEPARATOR)
+        return Proposal(proposed, "lists of items", "list and 'at_most' read from the data: state public ones")
+
+    def domain(self, attribute: ItemList) -> str:
+        return f"at most {attribute.at_most:,} of {len(attribute.items):,} items"

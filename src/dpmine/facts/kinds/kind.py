@@ -7,7 +7,7 @@ schema file, and encodes, checks and drafts columns (`dpmine.facts.kinds.columns
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar
 
@@ -34,6 +34,21 @@ class Attribute(ABC):
     """The word for the kind in schema files and errors."""
 
     name: str
+    description: str = field(default="", kw_only=True)
+    """What the column holds, in words for people."""
+    measured_in: str = field(default="", kw_only=True)
+    """The unit of its numbers, such as years."""
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What a schema file says of it to people, and nothing follows from."""
+        words = {"description": self.description, "measured_in": self.measured_in}
+        return {key: text for key, text in words.items() if text}
+
+    @property
+    def title(self) -> str:
+        """Its name with the unit of its numbers."""
+        return f"{self.name} ({self.measured_in})" if self.measured_in else self.name
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -164,7 +179,7 @@ class Ordered(Single):
 
     @property
     def last_cut(self) -> int:
-        """The last code that a split may begin its right side with: gaps are split off where they have a label of their own."""
+        """The last code that a split's right side may begin with: gaps are split off where they have their own label."""
         return self.size - 1 if self.gap != DROP else self.cells - 1
 
     def first_code_at_least(self, number: Decimal) -> int:

@@ -31,8 +31,8 @@ class Nominal(Single):
             raise SchemaError(f"Attribute {self.name!r} must have 1 to {MOST_CATEGORIES} categories.")
         if len(set(self.categories)) != len(self.categories):
             raise SchemaError(f"Attribute {self.name!r} lists a category twice.")
-        if MISSING in self.categories:
-            raise SchemaError(f"Attribute {self.name!r}: {MISSING!r} is the label of gaps. Call the category otherwise.")
+        if MISSING in (*self.categories, *self._inner_names):
+            raise SchemaError(f"Attribute {self.name!r}: {MISSING!r} is the label of gaps. Call it otherwise.")
         if self.other is not None and self.other not in self.categories:
             raise SchemaError(f"Attribute {self.name!r}: 'other' must be one of its categories. Got {self.other!r}.")
         if self.missing not in (OWN, DROP, *self.categories):
@@ -44,6 +44,10 @@ class Nominal(Single):
         for node in self.taxonomy.nodes() if self.taxonomy is not None else ():
             if len({child.name for child in node.children}) != len(node.children):
                 raise SchemaError(f"Attribute {self.name!r}: the taxonomy has two children of one name below {node.name!r}.")
+
+    @property
+    def _inner_names(self) -> tuple[str, ...]:
+        return () if self.taxonomy is None else tuple(node.name for node in self.taxonomy.nodes() if node.children)
 
     @property
     def cells(self) -> int:

@@ -1,6 +1,5 @@
 """Columns of categories: their table in a schema file, their codes, and drafts with taxonomies made from names."""
 
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -8,16 +7,13 @@ from numpy.typing import NDArray
 
 from dpmine.base.errors import SchemaError
 from dpmine.facts.encoding import Codes, smallest_type
-from dpmine.facts.kinds.columns import ColumnInHand, SingleColumns
+from dpmine.facts.kinds.columns import ColumnInHand, Proposal, SingleColumns, table_of
 from dpmine.facts.kinds.kind import DROP, OWN
 from dpmine.facts.kinds.nominal import Nominal
+from dpmine.facts.kinds.nominal_drafts import propose_nominal
 from dpmine.facts.kinds.taxonomy import TaxonomyNode
-from dpmine.facts.kinds.taxonomy_by_names import taxonomy_by_names
 from dpmine.facts.sources import Source
-from dpmine.facts.toml_tables import refuse_unknown_keys, texts_of, value_at, written_short
-
-MOST_DRAFTED_CATEGORIES = 100
-OTHERS = ("other", "?", "unknown", "n/a")  # categories that a draft takes for `other`
+from dpmine.facts.toml_tables import refuse_unknown_keys, texts_of, value_at
 
 TAXONOMY_WARNING = (
     "#\n"
@@ -40,11 +36,11 @@ class NominalColumns(SingleColumns[Nominal]):
         missing = value_at(table, "missing", str, where) if "missing" in table else OWN
         return Nominal(name, categories, other, _taxonomy(table.get("taxonomy"), where), missing)
 
-    def write(self, attribute: Nominal, *, drafted: bool) -> str:
+    def write(self, attribute: Nominal, *, drafted: bool, gaps: bool = True) -> str:
         """The taxonomy is written apart, so that a comment can stand above it."""
         import tomli_w
 
-        table = written_short(attribute.form())
+        table = table_of(attribute, gaps=gaps)
         taxonomy = table.pop("taxonomy", None)
         text = "\n" + tomli_w.dumps({"attributes": {attribute.name: table}})
         if taxonomy is None:
@@ -79,14 +75,15 @@ class NominalColumns(SingleColumns[Nominal]):
         """Any column can be read as categories: this kind is asked last."""
         return True
 
-    def propose(self, column: ColumnInHand) -> Nominal | None:
-        if len(column.distinct) > MOST_DRAFTED_CATEGORIES:
-            return None
-        found = sorted(column.distinct, key=Decimal) if column.numbers else column.distinct
-        others = [text for text in found if text.lower() in OTHERS]
-        other = others[0] if others else "other"
-        categories = tuple(found if others else [*found, other])
-        return Nominal(column.name, categories, other, taxonomy_by_names(categories, other))
+    def propose(self, column: ColumnInHand) -> Proposal[Nominal]:
+        return propose_nominal(column)
+
+    def domain(self, attribute: Nominal) -> str:
+        if attribute.cells == 1:
+            return f"one category: {attribute.categories[0]}"
+        return (
+            f"{attribute.cells:,} categories: {', '.join(attribute.categories[:3])}{', ...' if attribute.cells > 3 else ''}"
+        )
 
 
 def _missing(missing: str) -> str:

@@ -29,7 +29,7 @@ DECADE = tuple(map(Decimal, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", 
 _EXACT = Context(prec=60)  # numbers have at most 27 digits, values at most 10: nothing here is ever rounded
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Numeric(Measured):
     """A numeric attribute: clamped to low and high, and rounded to the nearest of low, low + resolution, and so on.
 
@@ -39,8 +39,8 @@ class Numeric(Measured):
 
     step        of an even grid; None where there are edges or a scale
     missing     what nulls, NaN and text that is no number become: "own", "drop", or a number
-    resolution  None: 1 where bounds and edges are whole, else the power of ten that writes them
-    days_between    two columns of dates or moments: the number is the days from the first to the second, of the moments as
+    resolution  None: 1 where bounds and edges are whole, else the power of ten that writes them (and None where it is that)
+    days_between  two columns of dates or moments: the number is the days from the first to the second, of the moments as
                 they stand there, before anything is clamped; missing where either is
     rule        how these two are read
     """
@@ -59,17 +59,17 @@ class Numeric(Measured):
 
     def __post_init__(self) -> None:
         where = f"Attribute {self.name!r}"
-        listed = [(f"{what!r}", getattr(self, what)) for what in ("low", "high", "step", "missing", "resolution")]
-        for what, number in [*listed, *(("an edge", edge) for edge in self.edges)]:
-            if number is not None and number not in (OWN, DROP):
-                parse_decimal(str(number), f"{where}: {what}", SchemaError)
         if isinstance(self.missing, str) and self.missing not in (OWN, DROP):
             raise SchemaError(f'{where}: \'missing\' must be "own", "drop" or a number. Got {self.missing!r} instead.')
+        listed = [(f"{what!r}", getattr(self, what)) for what in ("low", "high", "step", "missing", "resolution")]
+        for what, number in [*listed, *(("an edge", edge) for edge in self.edges)]:
+            if number is not None and not isinstance(number, str):
+                parse_decimal(str(number), f"{where}: {what}", SchemaError)
         if sum((self.step is not None, bool(self.edges), self.scale is not None)) != 1:
             raise SchemaError(f"{where}: the grid needs one of 'step', 'edges' or 'scale'.")
         if self.scale not in (None, LOG):
             raise SchemaError(f"{where}: 'scale' must be \"log\". Got {self.scale!r} instead.")
-        if self.high <= self.low or min(self.step or 1, self.resolution or 1) <= 0:
+        if self.high <= self.low or any(size is not None and size <= 0 for size in (self.step, self.resolution)):
             raise SchemaError(f"{where}: needs low < high, and a positive step and resolution.")
         if not isinstance(self.missing, str) and not self.low <= self.missing <= self.high:
             raise SchemaError(f'{where}: \'missing\' must lie within its bounds, or be "own" or "drop".')
@@ -77,8 +77,22 @@ class Numeric(Measured):
             raise SchemaError(f"{where}: 'days_between' names two columns, the first one first.")
         if not self.days_between and self.rule != MomentRule():
             raise SchemaError(f"{where}: 'format' and 'zone' say how the columns of 'days_between' are read.")
+        if self.resolution == self._written_resolution:
+            object.__setattr__(self, "resolution", None)  # attributes that mean the same are equal
         self._check_values(where)
         self._check_edges(where)
+
+    def __eq__(self, other: object) -> bool:
+        """By what they mean: a resolution that is left out equals the one that is then taken, as files have it."""
+        return isinstance(other, Numeric) and self._meaning == other._meaning
+
+    def __hash__(self) -> int:
+        return hash(self._meaning)
+
+    @cached_property
+    def _meaning(self) -> tuple[Any, ...]:
+        grid = self.finest, self.step, self.edges, self.scale
+        return self.name, self.low, self.high, *grid, self.missing, self.days_between, self.rule
 
     def _check_values(self, where: str) -> None:
         if self.values < 2:
@@ -107,10 +121,12 @@ class Numeric(Measured):
     @cached_property
     def finest(self) -> Decimal:
         """The resolution: how far two neighbouring values are apart."""
-        if self.resolution is not None:
-            return self.resolution
+        return self._written_resolution if self.resolution is None else self.resolution
+
+    @property
+    def _written_resolution(self) -> Decimal:
         written = (self.low, self.high, *self.edges, *(() if self.step is None else (self.step,)))
-        exponents = (number.normalize().as_tuple().exponent for number in written)
+        exponents = (_EXACT.normalize(number).as_tuple().exponent for number in written)
         return Decimal(1).scaleb(min(0, *(exponent for exponent in exponents if isinstance(exponent, int))))
 
     @cached_property
@@ -202,7 +218,9 @@ class Numeric(Measured):
         )
 
     def form(self) -> dict[str, Any]:
-        form: dict[str, Any] = {"kind": self.kind, "low": self.low, "high": self.high, "resolution": self.finest}
+        form: dict[str, Any] = {"kind": self.kind, "low": self.low, "high": self.high}
+        if self.resolution is not None:
+            form["resolution"] = self.resolution
         if self.step is not None:
             form["step"] = self.step
         elif self.scale is not None:

@@ -1,23 +1,22 @@
 """Columns of numbers: their table in a schema file, their values, and drafted bounds and steps."""
 
-import math
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpmine.base.decimals import plain
 from dpmine.facts.calendar import DAY
 from dpmine.facts.encoding import Codes, smallest_type
-from dpmine.facts.kinds.columns import ColumnInHand, SingleColumns
+from dpmine.facts.kinds.columns import ColumnInHand, Proposal, SingleColumns
 from dpmine.facts.kinds.kind import OWN
 from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.numeric_drafts import propose_numeric, why_codes
+from dpmine.facts.kinds.shifts import Shift
 from dpmine.facts.moments import BILLION, MomentRule, Moments, pattern_of, zone_of
 from dpmine.facts.sources import Source
 from dpmine.facts.toml_tables import list_at, number_at, refuse_unknown_keys, texts_of, value_at
-
-MOST_DRAFTED_POINTS = 128
-FEW_NUMBERS = 10  # a column with at most this many whole values is drafted as nominal
 
 
 class NumericColumns(SingleColumns[Numeric]):
@@ -40,11 +39,10 @@ class NumericColumns(SingleColumns[Numeric]):
         return encode_numbers(numbers_of(source, attribute), attribute)
 
     def shown(self, attribute: Numeric) -> NDArray[Any]:
-        """Where each cell begins, as whole numbers where all are; NaN for gaps."""
-        points = [attribute.point(code) for code in range(attribute.cells)]
-        if attribute.gap is None and all(map(_is_whole, points)):
-            return np.array([int(point) for point in points], dtype=np.int64)
-        return np.array([*map(float, points), math.nan][: attribute.size])
+        """The middle of each cell's values, as whole numbers where all are; None for gaps."""
+        points = [attribute.middle(code) for code in range(attribute.cells)]
+        numbers = list(map(int if all(map(_is_whole, points)) else float, points))
+        return np.array(numbers) if attribute.gap is None else np.array([*numbers, None], dtype=object)
 
     def check(self, source: Source, attribute: Numeric) -> dict[str, int]:
         numbers = numbers_of(source, attribute)
@@ -55,14 +53,27 @@ class NumericColumns(SingleColumns[Numeric]):
             f"above {attribute.high}, clamped": int(np.sum(numbers > float(attribute.high))),
         }
 
-    def recognises(self, column: ColumnInHand) -> bool:
-        return len(column.numbers) > FEW_NUMBERS or not all(map(_is_whole, column.numbers))
+    def shift(self, source: Source, attribute: Numeric) -> Shift | None:
+        numbers = numbers_of(source, attribute)
+        values = encode_numbers(numbers, attribute).astype(np.int64)
+        counted = values[values < attribute.values]  # a constant for gaps counts, a gap does not
+        low, high = float(attribute.low), float(attribute.value_point(attribute.values - 1))
+        return Shift.of(numbers, low + counted * float(attribute.finest), (low, high))
 
-    def propose(self, column: ColumnInHand) -> Numeric | None:
-        if _looks_like_identifier(column):
-            return None
-        numbers = column.numbers
-        return _drafted(column.name, min(numbers), max(numbers), whole=all(map(_is_whole, numbers)))
+    def domain(self, attribute: Numeric) -> str:
+        grid = f"in steps of {plain(attribute.step)}" if attribute.step is not None else "logarithmic"
+        if attribute.edges:
+            grid = f"{attribute.cells:,} cells"
+        elif attribute.step != attribute.finest:
+            grid = f"by {plain(attribute.finest)}; {attribute.cells:,} cells, {grid}"
+        return f"{plain(attribute.low)} to {plain(attribute.high)}, {grid}"
+
+    def recognises(self, column: ColumnInHand) -> bool:
+        """Columns of amounts: numbers that are codes are categories."""
+        return column.amounts.are_numbers and why_codes(column) is None
+
+    def propose(self, column: ColumnInHand) -> Proposal[Numeric]:
+        return propose_numeric(column)
 
 
 def numbers_of(source: Source, attribute: Numeric) -> NDArray[np.float64]:
@@ -109,31 +120,3 @@ def _missing_at(table: dict[str, Any], where: str) -> Decimal | str:
 
 def _is_whole(number: Decimal) -> bool:
     return number == number.to_integral_value()
-
-
-def _looks_like_identifier(column: ColumnInHand) -> bool:
-    name = column.name.lower()
-    named = name == "id" or name.endswith(("_id", " id", "-id")) or name.startswith("id_")
-    return named and len(column.distinct) == column.rows > 20
-
-
-def _drafted(name: str, low: Decimal, high: Decimal, *, whole: bool) -> Numeric:
-    """Round bounds outward to a round step that leaves at most MOST_DRAFTED_POINTS points."""
-    width = max(high - low, Decimal(1) if whole else Decimal("0.001"))
-    step = _round_step(width / (MOST_DRAFTED_POINTS - 2))
-    if whole:
-        step = max(step, Decimal(1))
-    bottom = (low / step).to_integral_value("ROUND_FLOOR") * step
-    top = (high / step).to_integral_value("ROUND_CEILING") * step
-    top = top if top > bottom else bottom + step
-    return Numeric(name, _tidy(bottom), _tidy(top), _tidy(step))
-
-
-def _round_step(width: Decimal) -> Decimal:
-    """The smallest of 1, 2, 5 times a power of ten that is at least `width`."""
-    power = Decimal(10) ** max(math.floor(math.log10(float(width))), -9)
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= width)
-
-
-def _tidy(number: Decimal) -> Decimal:
-    return number.quantize(Decimal(1)) if number == number.to_integral_value() else number.normalize()

@@ -1,19 +1,22 @@
 """The kinds of attributes by name: what reads, encodes, checks and drafts a column of each."""
 
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from dpmine.base.errors import SchemaError
 from dpmine.facts.encoding import Codes, Lists, codes_of_values
-from dpmine.facts.kinds.columns import ColumnInHand, ColumnKind, SingleColumns
+from dpmine.facts.kinds.columns import ColumnInHand, ColumnKind, Proposal, SingleColumns
 from dpmine.facts.kinds.dates_columns import DateColumns, DateTimeColumns, TimeColumns
 from dpmine.facts.kinds.items_columns import ItemColumns
 from dpmine.facts.kinds.kind import Attribute, Listed, Ordered, Single
 from dpmine.facts.kinds.nominal_columns import NominalColumns
 from dpmine.facts.kinds.numeric_columns import NumericColumns
 from dpmine.facts.sources import Source
+from dpmine.facts.toml_tables import value_at
 
+WORDS = ("description", "measured_in")  # of every kind, for people
 _kinds: dict[str, ColumnKind[Any, Any]] = {}
 
 
@@ -34,15 +37,15 @@ def read_attribute(name: str, table: dict[str, Any]) -> Attribute:
     if not isinstance(kind, str) or kind not in _kinds:
         *others, last = _kinds
         raise SchemaError(f"{where}: 'kind' must be {', '.join(others)} or {last}. Got {kind!r} instead.")
-    attribute: Attribute = _kinds[kind].read(name, table, where)
-    return attribute
+    words = {key: value_at(table, key, str, where) for key in WORDS if key in table}
+    attribute: Attribute = _kinds[kind].read(name, {key: table[key] for key in table if key not in WORDS}, where)
+    return replace(attribute, **words) if words else attribute
 
 
-def propose_attribute(column: ColumnInHand) -> Attribute | None:
-    """A proposal by the first kind that recognises the column, the latest registered first; None if it is to be dropped."""
+def propose_attribute(column: ColumnInHand) -> Proposal[Any]:
+    """A proposal by the first kind that recognises the column, the latest registered first."""
     kind = next(kind for kind in reversed(_kinds.values()) if kind.recognises(column))
-    proposed: Attribute | None = kind.propose(column)
-    return proposed
+    return kind.propose(column)
 
 
 def encode_single(source: Source, attribute: Single) -> Codes:
@@ -62,7 +65,7 @@ def encode_listed(source: Source, attribute: Listed) -> Lists:
 
 
 def values_of(attribute: Single) -> NDArray[Any]:
-    """What each code of an attribute stands for: a category, or where its values begin, as whole numbers where all are."""
+    """What each code of an attribute stands for: a category, or the middle of its values; None for gaps."""
     kind = kind_of(attribute)
     assert isinstance(kind, SingleColumns)
     return kind.shown(attribute)

@@ -11,23 +11,24 @@ TAXONOMY_ROOT = "Any"
 WORD = re.compile(r"[^-_/.,;:()\s]+")
 
 
-def taxonomy_by_names(categories: Iterable[str], other: str) -> TaxonomyNode | None:
+def taxonomy_by_names(categories: Iterable[str], other: str | None = None) -> TaxonomyNode | None:
     """Categories grouped by the words that their names begin with; None where that gives no group.
 
     It is a function of the set of names and is given nothing else. A grouping by how often categories occur, or by the
     classes of their rows, would be learned from rows, and DiffGen takes the taxonomy for public.
     """
-    named = sorted(set(categories) - {other})  # `other` also takes gaps and unknown values, so it belongs to no group
+    rest = [] if other is None else [other]  # it takes what is not listed, so it belongs to no group
+    named = sorted(set(categories).difference(rest))
     if len(named) <= FEW_CATEGORIES:
         return None
     groups = _groups(named)
     if not groups:
         return None
-    taken = {category.casefold() for category in (*named, other)}
+    taken = {category.casefold() for category in (*named, *rest)}
     root = _unused(TAXONOMY_ROOT, taken)
     nodes = [TaxonomyNode(_unused(_shared_beginning(group), taken), tuple(map(TaxonomyNode, group))) for group in groups]
     grouped = {category for group in groups for category in group}
-    alone = [category for category in (*named, other) if category not in grouped]
+    alone = [category for category in (*named, *rest) if category not in grouped]
     return TaxonomyNode(root, (*nodes, *map(TaxonomyNode, alone)))
 
 

@@ -1,9 +1,15 @@
-"""Reads CSV and Parquet files through DuckDB; text in a file is taken as it stands, and nothing is detected."""
+"""Reads text files and Parquet files through DuckDB; text in a file is taken as it stands, and nothing is detected.
 
-import csv
+Lines of text become rows by the public rules of this package (delimited text, JSON lines, Excel) before DuckDB sees them, so
+that no release of DuckDB has a say in what a line means, and every engine reads the same rows.
+"""
+
 import glob
 import math
-from collections.abc import Iterator
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +20,22 @@ from numpy.typing import NDArray
 
 from dpmine.base.errors import DataError
 from dpmine.facts.moments import MomentRule, Moments
+from dpmine.facts.reading_rules import DEFAULT_RULES, ReadingRules, grouped_number
+from dpmine.facts.sources import delimited, excel, json_lines
+from dpmine.facts.sources.lines_read import Flat, LinesRead
 from dpmine.facts.sources.moments_in_sql import moment_of
 from dpmine.facts.sources.source import places_of_numbers, places_of_texts
 from dpmine.facts.sources.texts_in_sql import FLOATS, number_of, text_of
 from dpmine.facts.value_texts import list_of_texts, number_of_value, text_of_value
 
-CSV_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".csv.zst", ".txt")
+PACKED = ("", ".gz", ".zst")
+ENDINGS = {
+    "parquet": (".parquet", ".pq"),
+    "csv": tuple(ending + packed for ending in (".csv", ".txt", ".tsv", ".tab") for packed in PACKED),
+    "jsonl": tuple(ending + packed for ending in (".jsonl", ".ndjson") for packed in PACKED),
+    "excel": (".xlsx", ".xlsm"),
+}
+"""Of files' names, for each kind of file."""
 
 # Parquet files state the smallest and largest value of each column chunk and leave NaN out. An optimizer that trusts these
 # numbers takes isnan() for false in a chunk of zeros with one NaN: how that row is read would depend on the others. So
@@ -28,7 +44,8 @@ ROW_BY_ROW = "SET disabled_optimizers = 'statistics_propagation,filter_pushdown'
 
 ROWS_OF_FILES = "rows_of_files"
 
-_PLAIN_CSV: dict[str, Any] = {"auto_detect": False, "strict_mode": False, "ignore_errors": True, "parallel": False}
+
+ENDINGS_OF_TABS = tuple(ending + packed for ending in (".tsv", ".tab") for packed in PACKED)
 
 
 def matching_files(path: str | Path) -> list[Path]:
@@ -38,67 +55,123 @@ def matching_files(path: str | Path) -> list[Path]:
     found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
     if not found:
         raise DataError(f"There is no file {str(path)!r}.")
-    if len({_is_parquet(file) for file in found}) > 1:
-        raise DataError(f"The pattern {str(path)!r} matches Parquet and other files. Name one kind.")
+    if len({_ending_kind(file) for file in found}) > 1:
+        raise DataError(
+            f"The pattern {str(path)!r} matches Parquet and other files, or text of several kinds. Name one kind."
+        )
     return found
 
 
-class FileSource:
-    """CSV or Parquet files. No text of the user's ever becomes SQL text: columns go by their place and are renamed to c.
+def kind_of_file(path: Path) -> str:
+    """What a file's name says of it: parquet, csv (for all delimited text), jsonl or excel."""
+    kind = _ending_kind(path)
+    if kind is None:
+        raise DataError(f"Cannot read {str(path)!r}: the name must end in .csv, .tsv, .txt, .jsonl, .xlsx or .parquet.")
+    return kind
 
-    `keep_in_files` leaves the rows where they are, for tables larger than memory; else a CSV file is parsed once.
+
+def separator_of(path: Path, rules: ReadingRules) -> str:
+    """What stands between values: by the rules, or else by the file's name."""
+    return rules.sep or ("\t" if path.name.lower().endswith(ENDINGS_OF_TABS) else ",")
+
+
+def number_of_text(rules: ReadingRules) -> str:
+    """SQL over a text column c, for the number that it stands for: `ReadingRules.plain_number`, and then Python's float."""
+    plain, mark, decimal = "c", _written(rules.thousands), _written(rules.decimal)
+    if rules.thousands:
+        grouped = f"regexp_full_match(c, {_written(grouped_number(rules))})"
+        plain = f"CASE WHEN {grouped} THEN replace(c, {mark}, '') WHEN contains(trim(c, ' '), {mark}) THEN NULL ELSE c END"
+    if rules.decimal != ".":
+        plain = f"CASE WHEN contains({plain}, '.') THEN NULL ELSE replace({plain}, {decimal}, '.') END"
+    return (
+        NUMBER_OF_TEXT
+        if plain == "c"
+        else NUMBER_OF_TEXT.replace("(c,", f"({plain},").replace("ELSE c END", f"ELSE {plain} END")
+    )
+
+
+def _written(text: str) -> str:
+    """One of the marks that rules may have, in SQL."""
+    return " || ".join(f"chr({ord(letter)})" for letter in text) if "'" in text else f"'{text}'"
+
+
+class FileSource:
+    """Text or Parquet files. No text of the user's ever becomes SQL text: columns go by their place and are renamed to c.
+
+    Parquet files are read where they are; lines of text become rows once. `keep_in_files` is for tables larger than memory:
+    then these rows are kept in a temporary file of DuckDB's own, for the owner's eyes only, until the source is closed.
+    `names` are the columns that JSON lines are read for, so that no line has a say in which columns there are.
     """
 
-    def __init__(self, path: str | Path, *, keep_in_files: bool = False, memory_limit: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        rules: ReadingRules = DEFAULT_RULES,
+        *,
+        names: Sequence[str] | None = None,
+        keep_in_files: bool = False,
+        memory_limit: str | None = None,
+    ) -> None:
         import duckdb
 
         files = matching_files(path)
         self._path, self._files, self._state = path, files, _state_of(files)
-        self.kind = "parquet" if _is_parquet(files[0]) else "tsv" if _is_tab_separated(files[0]) else "csv"
+        self.kind = kind_of_file(files[0])
+        for file in files[1:]:
+            kind_of_file(file)
+        if self.kind == "csv" and separator_of(files[0], rules) == "\t":
+            self.kind = "tsv"
+        self.read = rules if self.kind in ("csv", "tsv") else ReadingRules(encoding=rules.encoding)
+        self.lines = LinesRead()
         self._connection: Any = None
+        self._forget: Callable[[], object] = _nothing
         try:
-            self._connection = duckdb.connect(config={} if memory_limit is None else {"memory_limit": memory_limit})
-            self.columns, self._types = self._read(files, keep_in_files)
+            options: Any = {} if memory_limit is None else {"memory_limit": memory_limit}
+            self._connection = duckdb.connect(self._place(keep=keep_in_files), config=options)
+            self.columns, self._types = self._parquet(files) if self.kind == "parquet" else self._text(files, names)
             if set(FLOATS) & set(self._types):
                 self._connection.execute(ROW_BY_ROW)
         except BaseException as error:
             self.close()
             if _is_ctrl_c(error):
                 raise KeyboardInterrupt from None
+            if isinstance(error, OSError):
+                raise DataError(f"Cannot read {str(path)!r} as a table: {error.strerror or 'it cannot be read'}.") from None
             if not isinstance(error, duckdb.Error):
                 raise
             first_line = str(error).splitlines()[0][:200]
             raise DataError(f"Cannot read {str(path)!r} as a table: {first_line}") from None
 
+    def _place(self, *, keep: bool) -> str:
+        """Where DuckDB keeps rows that were text: in memory, or in a folder that nobody else may enter."""
+        if not keep or self.kind == "parquet":
+            return ":memory:"
+        folder = tempfile.mkdtemp(prefix="dpmine-")
+        self._forget = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)  # closed, dropped, or at the end
+        return str(Path(folder) / "rows.duckdb")
+
     def close(self) -> None:
         """Let go of the files and of what was read of them. Nothing can be read any more."""
         if self._connection is not None:
             self._connection.close()
+        self._forget()
 
     @cached_property
     def rows(self) -> int:
         with _one_sentence(None):
             return int(self._connection.execute(f"SELECT count(*) FROM {ROWS_OF_FILES}").fetchall()[0][0])
 
-    def _read(self, files: list[Path], keep_in_files: bool) -> tuple[list[str], list[str]]:
+    def _parquet(self, files: list[Path]) -> tuple[list[str], list[str]]:
         """Make the rows known to SQL under names of our own, and tell the columns' names and types.
 
         No relation of DuckDB's is kept: it shows its first rows wherever it is printed.
         """
         patterns = [_literally(file) for file in files]
-        if self.kind == "parquet":
-            self._check_same_columns(patterns)
-            relation = self._connection.read_parquet(patterns, hive_partitioning=False)
-            return list(relation.columns), self._make_view(relation)
-        for file in files:
-            if not file.name.lower().endswith(CSV_ENDINGS):
-                endings = ".csv, .csv.gz, .tsv or .parquet"
-                raise DataError(f"{str(file)!r} is neither CSV nor Parquet: the name must end in {endings}.")
-        separator = "\t" if self.kind == "tsv" else ","
-        headers = [self._csv_header(file, separator) for file in files]
-        if any(header != headers[0] for header in headers):
-            raise DataError("The CSV files do not all have the same columns in the same order.")
-        return headers[0], self._read_csv(patterns, headers[0], separator, keep_in_files)
+        self._check_same_columns(patterns)
+        relation = self._connection.read_parquet(patterns, hive_partitioning=False)
+        places = ", ".join(f"#{place + 1} AS c{place}" for place in range(len(relation.columns)))
+        relation.project(places).create_view(ROWS_OF_FILES)
+        return list(relation.columns), list(map(str, relation.types))
 
     def _check_same_columns(self, patterns: list[str]) -> None:
         """Files of other types would be read as a common type: another file's rows would decide how a row is read."""
@@ -110,40 +183,52 @@ class FileSource:
                 raise DataError("The Parquet files do not all have the same columns of the same types in the same order.")
             first = columns
 
-    def _csv_header(self, path: Path, separator: str) -> list[str]:
-        whole = {**_PLAIN_CSV, "columns": {"c": "VARCHAR"}, "sep": "\x1f", "quotechar": "", "escapechar": ""}
-        first_line = self._connection.read_csv(_literally(path), header=False, **whole).limit(1).fetchall()
-        if not first_line or first_line[0][0] is None:
-            raise DataError(f"Cannot read {str(path)!r} as a table: its first line must name the columns.")
-        header = next(csv.reader([first_line[0][0]], delimiter=separator))
-        names = [name.strip() or f"column{place}" for place, name in enumerate(header)]
-        if len(set(names)) != len(names):
-            raise DataError(f"Cannot read {str(path)!r} as a table: it has two columns of the same name.")
-        return names
-
-    def _read_csv(self, patterns: list[str], names: list[str], separator: str, keep_in_files: bool) -> list[str]:
+    def _text(self, files: list[Path], names: Sequence[str] | None) -> tuple[list[str], list[str]]:
         """Everything as text and nothing detected: otherwise one row would decide how all others are read."""
-        read: Any = self._connection.read_csv
-        relation = read(
-            patterns,
-            header=True,
-            columns={f"c{place}": "VARCHAR" for place in range(len(names))},
-            sep=separator,
-            quotechar='"',
-            escapechar='"',
-            null_padding=True,
-            **_PLAIN_CSV,
-        )
-        if not keep_in_files:
-            relation.create("csv")  # parsed once; every column is then read from memory
-            relation = self._connection.table("csv")
-        return self._make_view(relation)
+        if self.kind == "jsonl":
+            columns = json_lines.keys_of(files, self.read) if names is None else list(dict.fromkeys(names)) or ["column0"]
+        else:
+            headers = [self._header(file) for file in files]
+            if any(header != headers[0] for header in headers):
+                raise DataError("The files do not all have the same columns in the same order.")
+            columns = headers[0]
+        written = ", ".join(f"c{place} VARCHAR" for place in range(len(columns)))
+        self._connection.execute(f"CREATE TABLE {ROWS_OF_FILES} ({written})")
+        for file in files:
+            for texts in self._rows_of(file, columns):
+                self._keep(texts, len(columns))
+        return columns, ["VARCHAR"] * len(columns)
 
-    def _make_view(self, relation: Any) -> list[str]:
-        """A view with the columns c0, c1, ..., and their types."""
-        places = ", ".join(f"#{place + 1} AS c{place}" for place in range(len(relation.columns)))
-        relation.project(places).create_view(ROWS_OF_FILES)
-        return list(map(str, relation.types))
+    def _header(self, file: Path) -> list[str]:
+        if self.kind == "excel":
+            return excel.header_of(file)
+        return delimited.header_of(file, separator_of(file, self.read), self.read)
+
+    def _rows_of(self, file: Path, columns: list[str]) -> Iterator[Flat]:
+        if self.kind == "jsonl":
+            return json_lines.rows_of(file, self.read, columns, self.lines)
+        if self.kind == "excel":
+            return excel.rows_of(file, len(columns), self.lines)
+        return delimited.rows_of(file, separator_of(file, self.read), self.read, len(columns), self.lines)
+
+    def _keep(self, texts: Flat, width: int) -> None:
+        """The texts of rows, in order. In delimited text "" is missing; elsewhere None is, and goes beside the texts."""
+        if not texts:
+            return
+        empty_is_missing = self.kind in ("csv", "tsv")
+        arrays: dict[str, NDArray[Any]] = {}
+        for place in range(width):
+            column = texts[place::width]
+            values = np.empty(len(column), dtype=object)
+            values[:] = column if empty_is_missing else [text or "" for text in column]
+            arrays[f"c{place}"] = values
+            if not empty_is_missing:
+                arrays[f"m{place}"] = np.fromiter((text is None for text in column), np.bool_, len(column))
+        kept = "nullif(c{0}, '')" if empty_is_missing else "CASE WHEN m{0} THEN NULL ELSE c{0} END"
+        self._connection.register("read_rows", arrays)
+        selected = ", ".join(kept.format(place) for place in range(width))
+        self._connection.execute(f"INSERT INTO {ROWS_OF_FILES} SELECT {selected} FROM read_rows")
+        self._connection.unregister("read_rows")
 
     # -- for the DuckDB engine --------------------------------------------------------------------------------------
 
@@ -209,7 +294,8 @@ class FileSource:
         return _filled(codes, -1).astype(np.int64)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        expression = number_of(self.type_name(name))
+        kind = self.type_name(name)
+        expression = number_of_text(self.read) if kind == "VARCHAR" else number_of(kind)
         if expression is None:
             numbers: Any = np.fromiter(map(number_of_value, self._objects(name)), np.float64, self.rows)
         else:
@@ -235,7 +321,10 @@ class FileSource:
     def lists(self, name: str, separator: str) -> list[list[str]]:
         if self._text_expression(name) is None:
             return [list_of_texts(item, separator) for item in self._objects(name)]
-        return [list_of_texts(text, separator) for text in self.texts(name)]
+        in_json = self.kind == "jsonl"
+        return [
+            json_lines.json_list(text, separator) if in_json else list_of_texts(text, separator) for text in self.texts(name)
+        ]
 
 
 @contextmanager
@@ -273,12 +362,13 @@ def _literally(path: Path) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
 
 
-def _is_parquet(path: Path) -> bool:
-    return path.name.lower().endswith((".parquet", ".pq"))
+def _nothing() -> None:
+    """Where no copy was made."""
 
 
-def _is_tab_separated(path: Path) -> bool:
-    return ".tsv" in path.name.lower()
+def _ending_kind(path: Path) -> str | None:
+    name = path.name.lower()
+    return next((kind for kind, endings in ENDINGS.items() if name.endswith(endings)), None)
 
 
 def _filled(array: Any, missing: float) -> NDArray[Any]:

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from dpmine.base.errors import DataError
 from dpmine.facts.moments import MomentRule, Moments, StoredMoment
+from dpmine.facts.reading_rules import DEFAULT_RULES
+from dpmine.facts.sources.lines_read import LinesRead
 from dpmine.facts.sources.source import places_of_numbers, places_of_texts
 from dpmine.facts.value_texts import list_of_texts, number_of_value, text_of_value, texts_of_durations, texts_of_moments
 
@@ -17,9 +19,12 @@ NUMPY_NUMBERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32",
 class FrameSource:
     """A data frame in memory, or columns in a dict; `more` columns come from beside it."""
 
+    read = DEFAULT_RULES
+
     def __init__(self, frame: Any, more: dict[str, Any] | None = None) -> None:
         import narwhals.stable.v2 as nw
 
+        self.lines = LinesRead()
         self._names: dict[str, Any]
         self._stated: dict[str, str] = {}
         if isinstance(frame, dict):

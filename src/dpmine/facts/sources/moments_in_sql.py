@@ -77,7 +77,14 @@ def _read(pattern: Pattern, text: str, zone: int) -> str:
 
     parts = {"y": number("Y", 1970), "m": number("m", 1), "d": number("d", 1), "h": number("H", 0), "i": number("M", 0)}
     parts |= {"s": number("S", 0), "n": "0", "e": "0"}
-    holds = ["p.h <= 23", "p.i <= 59", "p.s <= 59", "p.m BETWEEN 1 AND 12", f"p.d BETWEEN 1 AND {DAYS_IN}", "p.e IS NOT NULL"]
+    holds = [
+        "p.h <= 23",
+        "p.i <= 59",
+        "p.s <= 59",
+        "p.m BETWEEN 1 AND 12",
+        f"p.d BETWEEN 1 AND {DAYS_IN}",
+        "p.e IS NOT NULL",
+    ]
     if "y" in places:
         parts["y"] = f"({number('y', 0)} + CASE WHEN {number('y', 0)} >= {TURN_OF_CENTURY} THEN 1900 ELSE 2000 END)"
     if "b" in places:

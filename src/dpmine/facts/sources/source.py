@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from dpmine.base.errors import DataError
 from dpmine.facts.moments import MomentRule, Moments
+from dpmine.facts.reading_rules import ReadingRules
+from dpmine.facts.sources.lines_read import LinesRead
 from dpmine.facts.value_texts import text_of_value
 
 
@@ -20,7 +22,17 @@ class Source(Protocol):
 
     @property
     def kind(self) -> str:
-        """What is read: csv, tsv, parquet, dict, or the library of a frame. Another kind is another way of reading."""
+        """What is read: csv, tsv, jsonl, excel, parquet, dict, or the library of a frame: each is another way of reading."""
+        ...
+
+    @property
+    def read(self) -> ReadingRules:
+        """The rules that its texts are read by; the defaults where there are no lines of text."""
+        ...
+
+    @property
+    def lines(self) -> LinesRead:
+        """What became of its lines, for the owner only; nothing where there are none."""
         ...
 
     @property
@@ -67,6 +79,16 @@ def require_columns(source: Source, names: list[str]) -> None:
     for name in names:
         if name not in source.columns:
             raise DataError(f"The table has no column {name!r}, which the schema describes.")
+
+
+def require_persons(source: Source, column: str) -> None:
+    """Refuse a table whose persons a column cannot name."""
+    if column not in source.columns:
+        raise DataError(f"The table has no column {column!r}, which names the persons.")
+    if source.holds_floats(column):
+        raise DataError(
+            f"The column {column!r} names persons by floats, which merges long numbers. Store text or whole numbers."
+        )
 
 
 def places_of_texts(texts: list[str | None], categories: tuple[str, ...]) -> NDArray[np.int64]:

@@ -1,7 +1,6 @@
 """Sums of products of one or two attributes, each with discrete Laplace noise; one row moves all of them by one number."""
 
 from dpmine.base.epsilon import Epsilon
-from dpmine.codes.amounts import product
 from dpmine.codes.domain import Domain
 from dpmine.codes.moments import ResolvedMoments
 from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers
@@ -22,39 +21,29 @@ class NoisySums(Mechanism[ResolvedMoments, DiscreteLaplace], answers=ResolvedMom
     """
 
     def laws(self, question: ResolvedMoments, domain: Domain, epsilon: Epsilon) -> tuple[DiscreteLaplace, ...]:
-        return (laplace(product(question.amounts), epsilon),) * question.numbers
+        return (laplace(question.together, epsilon),) * question.numbers
 
     def release(self, asked: Asked[ResolvedMoments, DiscreteLaplace]) -> list[Numbers | None]:
         question = asked.question
         amounts = tuple(dict.fromkeys(question.amounts))
-        powers, parts = _PARTS[question.numbers]
-        exact_sums = asked.engine.sums(asked.cells, amounts, powers).tolist()
-        steps = [amount.steps for amount in question.amounts]
+        exact_sums = asked.engine.sums(asked.cells, amounts, POWERS[question.numbers]).tolist()
+        steps = tuple(amount.steps for amount in question.amounts)
 
         def noisy(cell: int, units: int) -> Numbers:
-            return asked.noisy(parts(steps, exact_sums[cell]), asked.laws[units])
+            return asked.noisy(parts_of(steps, exact_sums[cell]), asked.laws[units])
 
         return asked.each(noisy)
 
 
-def _of_one(steps: list[int], exact_sums: list[int]) -> list[int]:
-    (s,), (rows, x) = steps, exact_sums
-    return [x, s * rows - x]
+POWERS = {2: ((0,), (1,)), 3: ((0,), (1,), (2,)), 4: ((0, 0), (1, 0), (0, 1), (1, 1))}
+"""What an engine is asked for, by the number of sums."""
 
 
-def _of_square(steps: list[int], exact_sums: list[int]) -> list[int]:
-    (s, _), (rows, x, xx) = steps, exact_sums
-    return [xx, 2 * (s * x - xx), s * s * rows - 2 * s * x + xx]
-
-
-def _of_two(steps: list[int], exact_sums: list[int]) -> list[int]:
-    (s, t), (rows, x, y, xy) = steps, exact_sums
-    return [xy, t * x - xy, s * y - xy, s * t * rows - t * x - s * y + xy]
-
-
-_PARTS = {
-    2: (((0,), (1,)), _of_one),
-    3: (((0,), (1,), (2,)), _of_square),
-    4: (((0, 0), (1, 0), (0, 1), (1, 1)), _of_two),
-}
-"""By the number of sums: what an engine is asked for, and how the parts follow from that, in Python's integers."""
+def parts_of(steps: tuple[int, ...], exact_sums: list[int]) -> list[int]:
+    """The sums of all parts, from the number of rows and the sums of x and x^2, or of x, y and x y; in Python's integers."""
+    rows, x, *more = exact_sums
+    if not more:
+        return [x, steps[0] * rows - x]
+    (s, t), y, xy = steps, more[0] if len(more) > 1 else x, more[-1]
+    both, one, other, neither = xy, t * x - xy, s * y - xy, s * t * rows - t * x - s * y + xy
+    return [both, one, other, neither] if len(more) > 1 else [both, one + other, neither]

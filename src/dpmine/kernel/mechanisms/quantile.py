@@ -1,7 +1,5 @@
 """A point at or near a quantile, by the exponential mechanism over stretches of points of equal rank."""
 
-import itertools
-from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -9,12 +7,11 @@ import numpy as np
 from dpmine.base.epsilon import Epsilon
 from dpmine.codes.domain import Domain
 from dpmine.codes.quantile import ResolvedQuantile
-from dpmine.codes.rows import Rounded
 from dpmine.kernel.mechanisms.counted import counted_share
 from dpmine.kernel.mechanisms.mechanism import Asked, Mechanism, Numbers
 from dpmine.kernel.samplers.laplace import Integers
 from dpmine.kernel.scores import RankScore
-from dpmine.noise.laws import ChoiceLoss, DiscreteLaplace, Law, laplace
+from dpmine.noise.laws import ChoiceLoss, Law, laplace
 
 
 class NearestRank(Mechanism[ResolvedQuantile, Law], answers=ResolvedQuantile):
@@ -37,45 +34,37 @@ class NearestRank(Mechanism[ResolvedQuantile, Law], answers=ResolvedQuantile):
 
     def release(self, asked: Asked[ResolvedQuantile, Law]) -> list[Numbers | None]:
         question, score = asked.question, _score(asked.question)
-        cells = list(
-            _points_of_cells(question.amount, len(asked.units), *asked.engine.occupied(asked.cells, (question.amount,)))
-        )
+        amount = question.amount
+        numbers, exact_counts = asked.engine.occupied(asked.cells, (amount,))
+        ends = np.searchsorted(numbers, np.arange(len(asked.units) + 1) * amount.size)
 
         def chosen(cell: int, units: int) -> Numbers:
-            (points, exact_counts), (loss, *counted) = cells[cell], asked.laws[units]
+            loss, *counted = asked.laws[units]
             assert isinstance(loss, ChoiceLoss)
-            firsts, lengths, counts = stretches_of_points(points, exact_counts, question.amount.steps + 1)
+            points, rows = (
+                numbers[ends[cell] : ends[cell + 1]] - cell * amount.size,
+                exact_counts[ends[cell] : ends[cell + 1]],
+            )
+            points, rows = points[points <= amount.steps], rows[points <= amount.steps]  # without gaps
+            firsts, lengths, counts = stretches_of_points(points, rows, amount.steps + 1)
             rate = loss.epsilon.fraction / (Fraction(loss.range) * question.denominator)
-            place = asked.choose("exponential", score.of(counts)[lengths > 0], lengths[lengths > 0], rate)
-            first, length = int(firsts[lengths > 0][place]), int(lengths[lengths > 0][place])
-            laws = [law for law in counted if isinstance(law, DiscreteLaplace)]
-            rows = [int(exact_counts.sum())] * len(laws)
-            return (first + asked.entropy.below(length), *(asked.noisy(rows, laws) if laws else ()))
+            place = asked.choose("exponential", score.of(counts), lengths, rate)
+            point = int(firsts[place]) + asked.entropy.below(int(lengths[place]))
+            return (point, *(asked.noisy([int(rows.sum())], counted) if counted else ()))
 
         return asked.each(chosen)
 
 
-def _points_of_cells(
-    amount: Rounded, cells: int, numbers: Integers, exact_counts: Integers
-) -> Iterator[tuple[Integers, Integers]]:
-    """The occupied points of each cell, rising, and their rows; gaps are left out."""
-    ends = np.searchsorted(numbers, np.arange(cells + 1) * amount.size)
-    for cell, (first, after) in enumerate(itertools.pairwise(ends.tolist())):
-        points = numbers[first:after] - cell * amount.size
-        known = points <= amount.steps
-        yield points[known], exact_counts[first:after][known]
-
-
 def stretches_of_points(points: Integers, exact_counts: Integers, size: int) -> tuple[Integers, Integers, Integers]:
-    """All points below `size` in stretches, by turns between occupied points (perhaps empty) and an occupied point.
+    """All points below `size` in stretches: an occupied point by itself, and those between two of them together.
 
     Of each its first point, how many points it has, and how many rows they hold.
     """
     firsts = np.zeros(2 * len(points) + 1, dtype=np.int64)
     firsts[1::2], firsts[2::2] = points, points + 1
-    counts = np.zeros_like(firsts)
+    lengths, counts = np.diff(np.append(firsts, size)), np.zeros_like(firsts)
     counts[1::2] = exact_counts
-    return firsts, np.diff(np.append(firsts, size)), counts
+    return firsts[lengths > 0], lengths[lengths > 0], counts[lengths > 0]
 
 
 def _score(question: ResolvedQuantile) -> RankScore:

@@ -50,6 +50,8 @@ class DPLloyd(ClusterEstimator):
     seed         of the starts
     schema       the public facts, for fit(X)
 
+    Rows that lack a value in any of these attributes are left out.
+
     Example: dm.DPLloyd(5, epsilon=1, iterations=10).fit(private).cluster_centers_
     """
 

@@ -12,7 +12,9 @@ from dpmine.base.errors import RequestError
 from dpmine.base.progress import Progress
 from dpmine.budget.rows import per_row, per_unit
 from dpmine.codes.rows import MOST_CENTRES
+from dpmine.facts.kinds.registry import encode_single
 from dpmine.facts.schema import Schema
+from dpmine.facts.sources import reading, require_columns
 from dpmine.language.model_keys import Nearest
 from dpmine.mining.clustering.inertia import private_inertia
 from dpmine.mining.clustering.mapping import map_of, measures_of
@@ -22,9 +24,8 @@ from dpmine.mining.clustering.synopsis import Synopsis
 from dpmine.mining.estimators import Amount, SchemaLike
 from dpmine.mining.model_estimator import ModelEstimator, Predictions
 from dpmine.mining.parameters import check_number
-from dpmine.models.trees import encode_rows
 from dpmine.report.cluster_maps import ClusterMap, map_figure, map_svg
-from dpmine.report.clusters import clusters_text
+from dpmine.report.clusters import clusters_text, left_out_words
 from dpmine.results.estimates import Estimate
 from dpmine.tables.opening import open_in_memory
 from dpmine.tables.private_table import PrivateTable
@@ -37,8 +38,11 @@ class ClusterEstimator(ModelEstimator[Clusters]):
     """A clustering by centres: fit(private), or fit(X, schema=...), where a `y` is not used.
 
     After fit: `cluster_centers_` (in the attributes' own units), `cluster_sizes_` (noisy numbers of rows) and `space_` (the
-    attributes and their scales), beside what every estimator has. No labels, no inertia and no number of rows of the
-    training data are kept.
+    attributes and where their values lie), beside what every estimator has. No labels, no inertia and no number of rows of
+    the training data are kept.
+
+    Rows that lack a value in any of the attributes are left out of fit and inertia: they are in no cluster's size. Where a
+    new row lacks one, predict takes it to lie in the middle.
     """
 
     doing = "Clustering by"
@@ -61,7 +65,7 @@ class ClusterEstimator(ModelEstimator[Clusters]):
     def _learn(self, private: PrivateTable, progress: Progress) -> Clusters:
         space = self.space(private.schema)
         warn_of_units(space, self.scaling)
-        return self._cluster(private, space, progress)
+        return self._cluster(space.known(private), space, progress)
 
     def _keep(self, found: Clusters) -> None:
         """Largest first."""
@@ -119,7 +123,7 @@ class ClusterEstimator(ModelEstimator[Clusters]):
         longest = int(np.argmax(space.extents))  # whose scale is the least rounded
         if self.scaling == "bounds":
             return 1 / float(space.extents[longest])
-        return float(space.attributes[longest].step) / space.scales[longest]
+        return float(space.units[longest]) / space.scales[longest]
 
     def predictions(self, X: Any) -> Predictions:
         """The number of each row's cluster."""
@@ -127,14 +131,17 @@ class ClusterEstimator(ModelEstimator[Clusters]):
 
     def _positions(self, X: Any) -> Points:
         space = self._fitted().space_
-        rows, _ = encode_rows(_columns(X, space), self.schema_, list(space.names))
-        return space.positions([rows[name] for name in space.names])
+        with reading(_columns(X, space)) as source:
+            require_columns(source, list(space.names))
+            return space.positions([encode_single(source, attribute) for attribute in space.attributes])
 
     # -- drawn ------------------------------------------------------------------------------------------------------
 
     def to_text(self) -> str:
-        """A table of noisy sizes and centres for a terminal."""
-        return clusters_text(measures_of(self._fitted().space_), self.cluster_centers_, self.cluster_sizes_)
+        """A table of noisy sizes and centres for a terminal, and whose gaps leave rows out."""
+        text = clusters_text(measures_of(self._fitted().space_), self.cluster_centers_, self.cluster_sizes_)
+        gaps = self.space_.with_gaps
+        return text if not gaps else f"{text}\n{left_out_words(gaps)}"
 
     def to_svg(self, *, x: str | None = None, y: str | None = None, title: str | None = None) -> str:
         """A map of two attributes (else the first two) as an SVG picture: where rows are, centres and noisy sizes."""
@@ -160,6 +167,7 @@ class ClusterEstimator(ModelEstimator[Clusters]):
         space = self._fitted().space_
         return {
             "attributes": list(space.names),
+            "steps": list(space.steps),
             "scales": list(space.scales),
             "centres": self.positions_.astype(np.int64).tolist(),
             "sizes": self.cluster_sizes_.tolist(),
@@ -167,8 +175,9 @@ class ClusterEstimator(ModelEstimator[Clusters]):
         }
 
     def read(self, form: dict[str, Any]) -> None:
-        space = Space.read(self.schema_, form["attributes"], form["scales"])
-        centres = np.array(Nearest(space.names, space.scales, tuple(map(tuple, form["centres"]))).centres, dtype=np.float64)
+        space = Space.read(self.schema_, form["attributes"], form["steps"], form["scales"])
+        nearest = Nearest(space.names, space.steps, space.scales, tuple(map(tuple, form["centres"])))
+        centres = np.array(nearest.centres, dtype=np.float64)
         sizes = noisy_sizes(form["sizes"])
         if np.any(centres > space.extents) or len(sizes) != len(centres):
             raise RequestError("The model's centres do not fit its schema.")

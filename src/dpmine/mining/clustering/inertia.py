@@ -16,14 +16,15 @@ CLEAR = 3.0  # deviations of noise that a band must rise above to count
 
 
 def private_inertia(private: PrivateTable, nearest: Nearest, space: Space, unit: float, epsilon: Epsilon) -> Estimate:
-    """The sum of squared distances to the nearest centre. `unit` is how long one position is.
+    """The sum of squared distances to the nearest centre, of the rows that have a value everywhere.
 
-    Rows count as the middle of their band, in bands that rise out of the noise. The interval takes every band's ends and the
-    noise of its count together; where there are few rows it is wide, since one row far out may matter as much as all others.
+    `unit` is how long one position is. Rows count as the middle of their band, in bands that rise out of the noise. The
+    interval takes every band's ends and the noise of its count together; where there are few rows it is wide, since one row
+    far out may matter as much as all others.
     """
     farthest = float(np.sum(space.extents**2))
     edges = sorted({max(round(farthest * 2 ** (-place / 2)), 1) for place in range(BANDS)})
-    counted = private.histogram(NearestBands(nearest, tuple(edges)), epsilon=epsilon)
+    counted = space.known(private).histogram(NearestBands(nearest, tuple(edges)), epsilon=epsilon)
     lows, highs = np.array([0, *edges], dtype=np.float64), np.array([*edges, farthest], dtype=np.float64)
     highs = np.maximum(highs, lows)
     clear = counted.counts > CLEAR * counted.standard_deviation  # far bands weigh so much that their noise would drown all

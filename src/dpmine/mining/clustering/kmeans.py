@@ -68,6 +68,8 @@ class KMeans(ClusterEstimator):
     seed          of the public choices: where ordinary k-means starts on the synopsis
     schema        the public facts, for fit(X)
 
+    Rows that lack a value in any of these attributes are left out.
+
     Example: dm.KMeans(5, epsilon=1, attributes=["age", "hours"]).fit(private).cluster_centers_
     """
 

@@ -13,7 +13,7 @@ RASTER = 72  # cells along each axis where leaves overlap, seen in two attribute
 
 
 def measures_of(space: Space) -> tuple[Measure, ...]:
-    return tuple(Measure(a.name, float(a.low), float(a.low + a.step * (a.size - 1))) for a in space.attributes)
+    return tuple(Measure(a.title, float(a.numbers.low), float(a.numbers.high)) for a in space.attributes)
 
 
 def drawn_places(space: Space, x: str | None, y: str | None) -> tuple[int, int]:
@@ -41,10 +41,10 @@ def map_of(
     boxes, rows = boxes[rows > 0], rows[rows > 0]
     extents = space.extents[places]
     flat = space.dimensions == 2 and len(centres) <= MOST_OUTLINED
-    # A point of the grid stands for a whole step: a map ends half a step outside the bounds.
-    room = np.array(space.scales)[places] / 2
+    # A value stands for all numbers that are rounded to it: a map ends half a value outside the bounds.
+    room = space.value_lengths[places] / 2
     outlines = [outline(centres[:, places], number, -room, extents + room) for number in range(len(centres))] if flat else []
-    margins = [(float(space.attributes[place].step) / 2, measures[place]) for place in places]
+    margins = [(float(space.attributes[place].finest) / 2, measures[place]) for place in places]
     across, up = (Measure(m.name, m.low - margin, m.high + margin) for margin, m in margins)
     return ClusterMap(
         title,
@@ -62,8 +62,7 @@ def map_of(
 
 def _values(positions: Points, space: Space, places: list[int]) -> Points:
     lows = np.array([float(space.attributes[place].low) for place in places])
-    units = np.array([float(space.attributes[place].step) / space.scales[place] for place in places])
-    found: Points = lows + positions * units
+    found: Points = lows + positions * (space.units / np.array(space.scales))[places]
     return found
 
 
@@ -77,7 +76,7 @@ def _cells(synopsis: Synopsis, space: Space, places: list[int]) -> tuple[Points,
         corners, cells = np.unique(np.concatenate([low, high], axis=1), axis=0, return_inverse=True)
         return corners, np.bincount(cells.ravel(), synopsis.weights, len(corners)).astype(np.float64)
     seen = synopsis.weights > 0
-    room = np.array(space.scales)[places] / 2
+    room = space.value_lengths[places] / 2
     edges = [np.linspace(-margin, end + margin, RASTER + 1) for margin, end in zip(room, space.extents[places], strict=True)]
     across, up = (_overlaps(low[seen, axis], high[seen, axis], edges[axis]) for axis in (0, 1))
     rows = (across * synopsis.weights[seen][:, None]).T @ up

@@ -77,7 +77,7 @@ def _check(synopsis: Synopsis, space: Space) -> None:
     shape = (len(synopsis.weights), space.dimensions)
     if not shape[0] or any(numbers.shape != shape for numbers in (synopsis.points, synopsis.half, synopsis.corners)):
         raise RequestError("The model's synopsis does not fit its attributes.")
-    room = np.array(space.scales)
+    room = space.value_lengths
     ends = (synopsis.points, synopsis.corners, synopsis.corners + 2 * synopsis.half)
     outside = any(np.any(numbers < -room) or np.any(numbers > space.extents + room) for numbers in ends)
     if outside or np.any(synopsis.half <= 0):

@@ -4,6 +4,7 @@ A synopsis is made of noisy counts, so whatever is done with it afterwards costs
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 from dpmine.base.epsilon import Epsilon
 from dpmine.codes.private_tree import CutNode, ResolvedCutRule
 from dpmine.facts.kinds.numeric import Numeric
-from dpmine.language.keys import AttributeKey, Key
+from dpmine.language.keys import Key
 from dpmine.language.views import LEAF, Rules, Split
 from dpmine.mining.clustering.marginals import Marginals, bins_of
 from dpmine.mining.clustering.space import Points, Space
+from dpmine.noise.laws import DiscreteLaplace
+from dpmine.questions.histogram import NoisyCount
 from dpmine.questions.private_tree import tree_of
 from dpmine.tables.private_table import PrivateTable
 
@@ -25,6 +28,7 @@ FEWEST_CELLS, MOST_CELLS = 30, 400  # of a grid, for each cluster
 CELLS_BY_ROWS = 4.0  # cells for each cluster, times the square root of rows a cluster times epsilon
 CLEAR = 3.5  # standard deviations of noise by which a neighbourhood must rise to be kept,
 SURE = 4.25  # and by which one that it hangs together with must rise
+FAR_WIDER = 2.0  # than a neighbour, whose rows then say nothing of a cell, or than the leaves in which rows are
 KERNELS = (np.array([1.0, 2, 1]), np.array([1.0, 4, 6, 4, 1]))
 MOST_FINE_CELLS = 20_000  # up to which cells are halved along every axis after smoothing
 DEEPEST = 40
@@ -57,7 +61,7 @@ def grid_sides(space: Space, k: int, rows: float, epsilon: Epsilon) -> tuple[int
     """Cells along each axis, near cubes, as many as rows and epsilon allow to be told from noise."""
     each = min(max(CELLS_BY_ROWS * math.sqrt(max(rows, 1) * float(epsilon) / k), FEWEST_CELLS), MOST_CELLS)
     lengths = space.extents / space.extents.max()
-    places = np.array([attribute.size for attribute in space.attributes])
+    places = np.array([attribute.cells for attribute in space.attributes])
     sides = np.zeros(space.dimensions)
     left, free = k * each, list(range(space.dimensions))
     while (
@@ -78,19 +82,28 @@ def grid_synopsis(private: PrivateTable, space: Space, k: int, rows: float, epsi
     """A noisy count for every cell of a grid; cells whose neighbourhood does not rise out of the noise are dropped."""
     sides = grid_sides(space, k, rows, epsilon)
     keys = [grid_key(a, side) for a, side in zip(space.attributes, sides, strict=True)]
-    asked = [key for key in keys if key is not None]
-    counted = private.histogram(*(asked or [AttributeKey(space.names[0])]), epsilon=epsilon)
-    counts = (counted.counts if asked else counted.counts.sum()).reshape(sides)
-    weights = np.where(_clear(counts, counted.standard_deviation), np.maximum(counts, 0), 0).astype(np.float64)
-    starts = [grid_starts(a.size, side) for a, side in zip(space.attributes, sides, strict=True)]
-    edges = [np.append(s, a.size) * float(scale) for s, a, scale in zip(starts, space.attributes, space.scales, strict=True)]
+    counted = private.histogram(*(key for key in keys if key is not None), epsilon=epsilon)
+    counts = counted.counts.reshape(sides)
+    firsts = [np.append(grid_starts(a.cells, side), a.cells) for a, side in zip(space.attributes, sides, strict=True)]
+    edges = [ends[first] for ends, first in zip(space.edges, firsts, strict=True)]
+    clear = _clear(counts, tails_of(counted.law), [np.diff(along) for along in edges])
+    weights = np.where(clear, np.maximum(counts, 0), 0).astype(np.float64)
     if weights.size * 2**space.dimensions <= MOST_FINE_CELLS:
-        weights, edges = _halved(weights, edges)
-    centres = [(low[:-1] + low[1:] - scale) / 2 for low, scale in zip(edges, space.scales, strict=True)]
+        weights, finer = _halved(weights, [first.astype(np.float64) for first in firsts])
+        edges = [np.interp(codes, np.arange(len(ends)), ends) for codes, ends in zip(finer, space.edges, strict=True)]
+    centres = [(low[:-1] + low[1:]) / 2 for low in edges]
     widths = [np.diff(low) / 2 for low in edges]
     points = np.stack(np.meshgrid(*centres, indexing="ij"), axis=-1).reshape(-1, space.dimensions)
     half = np.stack(np.meshgrid(*widths, indexing="ij"), axis=-1).reshape(-1, space.dimensions)
     return Synopsis(points, weights.ravel(), half, weights.shape)
+
+
+def tails_of(law: DiscreteLaplace) -> float:
+    """The deviation that goes with the tails of the noise, like that of numbers that are not whole.
+
+    Where whole numbers hardly ever differ from 0 their own deviation says too little of how far they then do.
+    """
+    return math.sqrt(2) * float(law.fraction)
 
 
 def grid_starts(size: int, side: int) -> NDArray[np.int64]:
@@ -98,51 +111,72 @@ def grid_starts(size: int, side: int) -> NDArray[np.int64]:
 
 
 def grid_key(attribute: Numeric, side: int) -> Key | None:
-    inner = grid_starts(attribute.size, side)[1:].tolist()
+    inner = grid_starts(attribute.cells, side)[1:].tolist()
     return bins_of(attribute, inner) if inner else None
 
 
-def _clear(counts: NDArray[np.int64], deviation: float) -> NDArray[np.bool_]:
+def _clear(counts: NDArray[np.int64], deviation: float, widths: Sequence[Points]) -> NDArray[np.bool_]:
     """Cells in whose neighbourhood, near or wider, smoothed counts rise out of what noise alone makes of them.
 
     Of thousands of neighbourhoods some rise a little by noise alone, and one of these far from all rows would draw a centre
-    to itself. So a group of neighbours is kept only if somewhere it rises so far that noise hardly ever does.
+    to itself. So a group of neighbours is kept only if somewhere it rises so far that noise hardly ever does. A crowd in a
+    cell says nothing of a neighbour that is far wider: a row of noise there would outweigh the crowd.
     """
     clear, kept = np.zeros(counts.shape, dtype=bool), np.zeros(counts.shape, dtype=bool)
     for kernel in KERNELS:
-        smooth = counts.astype(np.float64)
+        smooth, noise = counts.astype(np.float64), np.full(counts.shape, deviation)
         for axis in range(counts.ndim):
             if counts.shape[axis] > 1:
-                smooth = _convolved(smooth, kernel, axis)
-        axes = sum(length > 1 for length in counts.shape)
-        noise = deviation * float(np.linalg.norm(kernel)) ** axes
+                kernels = _kernels(kernel, widths[axis])
+                smooth = _convolved(smooth, kernels, axis)
+                noise = noise * np.linalg.norm(kernels, axis=1).reshape(-1, *[1] * (counts.ndim - axis - 1))
         clear |= smooth > CLEAR * noise
         kept |= smooth > SURE * noise
     while True:  # from the sure cells on to all clear ones that hang together with them
         grown = kept.astype(np.float64)
         for axis in range(counts.ndim):
-            grown = _convolved(grown, np.ones(3), axis)
+            grown = _convolved(grown, np.ones((counts.shape[axis], 3)), axis)
         grown_to = clear & (grown > 0)
         if np.array_equal(grown_to, kept):
             return kept
         kept = grown_to
 
 
-def _convolved(numbers: Weights, kernel: Weights, axis: int) -> Weights:
-    """Numbers added up with their neighbours along an axis, by the weights of an odd kernel; outside there is nothing."""
+def _kernels(kernel: Weights, widths: Points) -> Weights:
+    """The kernel of each cell along an axis: neighbours that are far narrower have no weight."""
     reach = len(kernel) // 2
+    padded = np.concatenate([np.full(reach, np.inf), widths, np.full(reach, np.inf)])
+    neighbours = np.lib.stride_tricks.sliding_window_view(padded, len(kernel))
+    return np.where(neighbours >= widths[:, None] / FAR_WIDER, kernel, 0.0)
+
+
+def _convolved(numbers: Weights, kernels: Weights, axis: int) -> Weights:
+    """Numbers added up with their neighbours along an axis, by each one's odd kernel; outside there is nothing."""
+    reach = kernels.shape[1] // 2
     along = np.moveaxis(numbers, axis, 0)
     padded = np.concatenate([np.zeros((reach, *along.shape[1:])), along, np.zeros((reach, *along.shape[1:]))])
-    added = sum(weight * padded[place : place + len(along)] for place, weight in enumerate(kernel))
+    weights = kernels.T.reshape(kernels.shape[1], len(along), *[1] * (along.ndim - 1))
+    added = sum(weight * padded[place : place + len(along)] for place, weight in enumerate(weights))
     return np.moveaxis(np.asarray(added), 0, axis)
 
 
 def _halved(weights: Weights, edges: list[Points]) -> tuple[Weights, list[Points]]:
-    """Every cell in two along every axis; the halves' weights follow the slope to both sides, and add up as before."""
+    """Every cell in two along every axis; the halves' weights follow the slope to both sides, and add up as before.
+
+    Edges are in codes: where codes are not equally wide, rows are rather spread evenly over them than over values. The slope
+    is that of density, from the middle of one neighbour to the middle of the other: a cell counts here as many rows as it
+    would hold if it were as wide as the one between, and distances are in its widths.
+    """
     for axis in range(weights.ndim):
         along = np.moveaxis(weights, axis, 0)
         nothing = np.zeros_like(along[:1])
-        slope = (np.concatenate([along[1:], nothing]) - np.concatenate([nothing, along[:-1]])) / 2
+        widths = np.diff(edges[axis])
+        before, after = np.ones(len(widths)), np.ones(len(widths))  # neighbours' widths; outside as wide as the cell
+        before[1:], after[:-1] = widths[:-1] / widths[1:], widths[1:] / widths[:-1]
+        by_axis = (-1, *[1] * (along.ndim - 1))
+        rising = np.concatenate([along[1:], nothing]) / after.reshape(by_axis)
+        falling = np.concatenate([nothing, along[:-1]]) / before.reshape(by_axis)
+        slope = (rising - falling) / (1 + (before + after) / 2).reshape(by_axis)
         slope = np.clip(slope, -2 * along, 2 * along)
         halves = np.stack([along / 2 - slope / 8, along / 2 + slope / 8], axis=1)
         weights = np.moveaxis(halves.reshape((-1, *along.shape[1:])), 0, axis)
@@ -164,18 +198,37 @@ def tree_synopsis(
     rules = known.cut_rules()
     grown = private.private_tree(rules, epsilon=structure, deepest=DEEPEST)
     row_rules = [
-        ResolvedCutRule(rule.attribute, a.size, rule.edges, rule.scores, rule.cuts, rule.inside)
+        ResolvedCutRule(rule.attribute, a.cells, rule.edges, rule.scores, rule.cuts, rule.inside)
         for rule, a in zip(rules, space.attributes, strict=True)
     ]
     root = tree_of(grown.bits, row_rules)
     leaves = list(root.leaves())
     counted = [count for count in private.cells(_rules(root, space)).count(epsilon=counts) if count is not None]
     noisy = np.array([int(count) for count in counted], dtype=np.float64)
-    weights = np.where(noisy > [count.standard_deviation for count in counted], noisy, 0)
     points = np.array([known.middle(leaf.box.lows, leaf.box.highs) for leaf in leaves])
-    lows, highs = (np.array([getattr(leaf.box, side) for leaf in leaves]) for side in ("lows", "highs"))
-    scales = np.array(space.scales)
-    return Synopsis(points, weights, (highs - lows) * scales / 2, lower=(lows - 0.5) * scales)
+    lows, highs = (
+        np.stack(
+            [ends[[getattr(leaf.box, side)[place] for leaf in leaves]] for place, ends in enumerate(space.edges)], axis=1
+        )
+        for side in ("lows", "highs")
+    )
+    least: Weights | float = counted[0].standard_deviation
+    if any(attribute.step is None for attribute in space.attributes):
+        least = _least(noisy, (highs - lows).sum(axis=1), counted[0])
+    weights = np.where(noisy > least, noisy, 0)
+    return Synopsis(points, weights, (highs - lows) / 2, lower=lows)
+
+
+def _least(noisy: Weights, lengths: Points, counted: NoisyCount) -> Weights:
+    """The count above which each leaf counts, where grids have wide cells far out that nothing cuts.
+
+    A leaf that is far wider than those in which rows are must rise as clearly as the cells of a grid: a row of noise there
+    would outweigh many rows.
+    """
+    clear = CLEAR * tails_of(counted.law)
+    sure = np.where(noisy > clear, noisy, 0)
+    usual = float(sure @ lengths / sure.sum()) if sure.any() else math.inf
+    return np.where(lengths > FAR_WIDER * usual, clear, counted.standard_deviation)
 
 
 def _rules(node: CutNode, space: Space) -> Rules:

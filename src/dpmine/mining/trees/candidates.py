@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from dpmine.base.errors import RequestError
+from dpmine.facts.kinds.kind import MISSING, OWN
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import MOST_GRID_POINTS
 from dpmine.facts.schema import Schema
-from dpmine.language.candidates import number_of_candidates, one_versus_rest
-from dpmine.language.keys import AttributeKey, Bins, Key
+from dpmine.language.candidates import can_split, even_starts, every_category, number_of_candidates, one_versus_rest
+from dpmine.language.keys import LAST, Bins, Key
 from dpmine.language.splits import Splits, Thresholds
 from dpmine.mining.parameters import check_number
 
@@ -19,25 +20,27 @@ def require_splits(schema: Schema) -> None:
 
 
 def nominal_keys(schema: Schema) -> tuple[Key, ...]:
-    """Every nominal attribute but the class that has at least two categories, split by each of them."""
+    """Every nominal attribute but the class that has two things to tell apart, split by each of its categories."""
     target = schema.require_class()
-    return tuple(AttributeKey(a.name) for a in schema.of_kind(Nominal) if a.size > 1 and a.name != target)
+    return tuple(every_category(schema, a.name) for a in schema.of_kind(Nominal) if can_split(a) and a.name != target)
 
 
 def numeric_names(schema: Schema) -> tuple[str, ...]:
     """Every numeric or otherwise ordered attribute that can be cut at all."""
-    return tuple(a.name for a in schema.singles if a.ordered and a.size > 1)
+    return tuple(a.name for a in schema.singles if a.ordered and can_split(a))
 
 
 def discretised(schema: Schema, bins: int) -> tuple[Key, ...]:
-    """Every numeric attribute cut into so many bins of equal width (fewer where its grid has fewer points)."""
+    """Every numeric attribute cut into so many bins of equally many cells of its grid (fewer where it has fewer).
+
+    Gaps that have a label of their own are one more bin; dropped ones are in the last.
+    """
     check_number("bins", bins, 2, MOST_GRID_POINTS, whole=True)
-    bins = int(bins)
     keys: list[Key] = []
     for name in numeric_names(schema):
         attribute = schema.single(name)
-        codes = sorted({attribute.size * place // bins for place in range(1, bins)} - {0})
-        keys.append(Bins(name, tuple(attribute.label(code) for code in codes)))
+        cuts = [attribute.label(code) for code in even_starts(attribute.cells, int(bins))[1:]]
+        keys.append(Bins(name, (*cuts, *([MISSING] if attribute.gap == OWN else [])), LAST))
     return tuple(keys)
 
 

@@ -37,7 +37,7 @@ class DiffPID3(TreeEstimator):
     epsilon    the whole privacy budget B
     max_depth  d, the depth of the tree
     criterion  "max", "gini" or "infogain"; the gain ratio is refused, since its sensitivity has no bound
-    bins       numeric attributes are cut into so many bins of equal width
+    bins       numeric attributes are cut into so many bins of equally many cells of their grid
     schema     the public facts, for fit(X, y)
     """
 

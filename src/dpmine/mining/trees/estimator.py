@@ -17,7 +17,7 @@ from dpmine.language.model_keys import Predicted
 from dpmine.mining.estimators import named_columns
 from dpmine.mining.evaluation import Evaluation, evaluate
 from dpmine.mining.model_estimator import ModelEstimator, Predictions
-from dpmine.models.trees import Node, Trees, columns_of, encode_rows
+from dpmine.models.trees import Node, Trees, columns_of, encode_rows, lookup, rows_with_class
 from dpmine.report.trees import depth_that_fits, forest_text, tree_figure, tree_svg, tree_text
 from dpmine.tables.asking import Amount
 from dpmine.tables.private_table import PrivateTable
@@ -34,6 +34,7 @@ class TreeEstimator(ModelEstimator[Sequence[Node]]):
     """
 
     doing = "Growing"
+    about_class = True
     max_depth: Any
     trees_: Trees
     classes_: NDArray[Any]
@@ -67,14 +68,16 @@ class TreeEstimator(ModelEstimator[Sequence[Node]]):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy on rows in hand, computed from true labels: for public data only. On private data: evaluate.
 
-        Labels are read by the schema's rules, as in fitting: 1, 1.0 and "1" are one class, what is no class is `other`.
+        Labels are read by the schema's rules, as in fitting: 1, 1.0 and "1" are one class, and what is no class is `other`.
+        Rows without a class by these rules are left out.
         """
         predicted = np.argmax(self._sums(X), axis=1)
-        target = self.schema_.target
-        truth = codes_of(y, target.categories, target.label(target.unlisted_code))
+        truth = codes_of(y, self.schema_.target)
         if len(truth) != len(predicted):
             raise RequestError(f"The table has {len(predicted)} rows, but y has {len(truth)} labels.")
-        return float(np.average(predicted == truth, weights=sample_weight))
+        judged = rows_with_class(truth, self.schema_)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[judged]
+        return float(np.average((predicted == truth)[judged], weights=weights))
 
     def predictions(self, X: Any) -> Predictions:
         """The class of each row and the probability of every class."""
@@ -172,3 +175,5 @@ def _check(trees: Trees, schema: Schema) -> None:
         if min(node.shares) < 0 or not 0 < sum(node.shares) <= LARGEST_SCORE or max(map(abs, node.rows)) > 2 * MOST_ROWS:
             raise RequestError("The model's trees hold impossible numbers.")
     Predicted(tuple(tree.scored() for tree in trees.trees), trees.classes)
+    for key in {node.split for tree in trees.trees for node in tree.nodes() if node.split is not None}:
+        lookup(key, schema)

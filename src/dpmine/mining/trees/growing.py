@@ -68,10 +68,10 @@ class Sprout:
 
     def thresholds(self, name: str, schema: Schema) -> Thresholds | None:
         """The split points of a numeric attribute inside the part of its domain that comes here; None if there is none."""
-        codes = np.flatnonzero(self.codes(name, schema))
+        attribute = schema.ordered(name, "it has no thresholds")
+        codes = np.flatnonzero(self.codes(name, schema)[: attribute.last_cut + 1])
         if len(codes) < 2:
             return None
-        attribute = schema.single(name)
         return Thresholds(name, attribute.label(int(codes[0])), attribute.label(int(codes[-1])))
 
     def sides(self, key: Key, schema: Schema) -> list[dict[str, Mask]]:

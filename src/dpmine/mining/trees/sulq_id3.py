@@ -46,7 +46,7 @@ class SulqID3(TreeEstimator):
 
     epsilon    the whole privacy budget B
     max_depth  d, the depth of the tree
-    bins       numeric attributes are cut into so many bins of equal width
+    bins       numeric attributes are cut into so many bins of equally many cells of their grid
     schema     the public facts, for fit(X, y)
     """
 

@@ -18,7 +18,7 @@ from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.moments import BILLION, MomentRule
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import FileSource
-from dpmine.facts.sources.files import ROWS_OF_FILES
+from dpmine.facts.sources.files import ROWS_OF_FILES, number_of_text
 from dpmine.facts.sources.moments_in_sql import moment_of
 from dpmine.facts.sources.texts_in_sql import FLOATS, WHOLE_NUMBERS, number_of, text_of
 from dpmine.facts.value_texts import text_of_value
@@ -85,6 +85,8 @@ class _Column:
         return self._over(text_of(self.kind))
 
     def number(self) -> exp.Expression:
+        if self.kind == "VARCHAR":
+            return self._over(number_of_text(self.source.read))
         return self._over(number_of(self.kind))
 
     def moment(self, rule: MomentRule) -> tuple[exp.Expression, exp.Expression]:
@@ -103,6 +105,10 @@ class _Column:
 
     def texts(self, separator: str) -> exp.Expression:
         """The list of texts in each row."""
+        if self.source.kind == "jsonl":
+            raise DataError(
+                f"The DuckDB engine cannot read lists from JSON lines (column {self.name!r}). Use engine='memory'."
+            )
         if self.kind == "VARCHAR":
             return _pieces(self.sql, separator)
         if self.kind.removesuffix("[]") in ("VARCHAR", *WHOLE_NUMBERS) and self.kind.endswith("[]"):
@@ -135,9 +141,9 @@ def _category(attribute: Nominal, column: _Column) -> exp.Expression:
     else:
         code = column.place_in(attribute.categories, column.text())
     if attribute.unlisted_code != attribute.empty_code:
-        empty: exp.Expression = exp.Is(this=column.sql, expression=exp.null())
-        if column.kind in FLOATS:
-            empty = exp.or_(empty, call("isnan", column.sql))
+        nothing = [exp.Is(this=column.sql, expression=exp.null())]
+        nan = [call("isnan", column.sql)] if column.kind in FLOATS else []
+        empty = exp.or_(*nothing, *nan)
         rest: exp.Expression = exp.Case().when(empty, _number(attribute.empty_code)).else_(_number(attribute.unlisted_code))
     else:
         rest = _number(attribute.empty_code)

@@ -1,4 +1,4 @@
-"""DuckDB as a connection to CSV and Parquet files. Rows stay in them; each query encodes the columns that it needs."""
+"""DuckDB as a connection to text and Parquet files. Rows stay on disk; each query encodes the columns that it needs."""
 
 from dataclasses import dataclass, field
 from typing import Any
