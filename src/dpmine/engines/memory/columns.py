@@ -13,6 +13,7 @@ from dpmine.codes.rows import Cyclic, RowTest
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory.row_tests import rows_for_which
 from dpmine.engines.memory.rows import Codes
+from dpmine.facts.encoding import smallest_type
 from dpmine.facts.encoding import positions_of_values, rounded_values
 
 
@@ -68,7 +69,8 @@ class CyclicColumn:
 
     def values(self, rows: slice) -> NDArray[Any]:
         numbers = self.numbers[rows].astype(np.int64)
-        return np.where(numbers > self.last, self.key.period, (numbers + self.key.offset) // self.key.unit % self.key.period)
+        stretches = (numbers + self.key.offset) // self.key.unit % self.key.period
+        return np.where(numbers > self.last, self.key.period, stretches).astype(smallest_type(self.key.size))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,5 +1,6 @@
 """Columns of numbers: their table in a schema file, their values, and drafted bounds and steps."""
 
+import math
 from decimal import Decimal
 from typing import Any
 
