@@ -342,7 +342,7 @@ def test_quantiles_of_dates_are_dates_and_sums_are_refused(private: dm.PrivateTa
     assert private.min("woken", epsilon=EXACT).value == dt.time(6, 30)
     assert private.where("admitted is not missing").max("stay", epsilon=EXACT).value == 30.0
     for ask in (private.sum, private.mean, private.std):
-        with pytest.raises(RequestError, match="'admitted' is a date, so its values have no sum. It has a median"):
+        with pytest.raises(RequestError, match=r"'admitted' is a date, so its values have no sum\. It has a median"):
             ask("admitted", epsilon=1)
     with pytest.raises(RequestError, match="'seen' is a datetime"):
         private.covariance("seen", "stay", epsilon=1)
@@ -373,7 +373,7 @@ def test_what_no_date_can_meet_is_refused_in_a_sentence(private: dm.PrivateTable
 
 def test_a_gap_is_no_constant() -> None:
     with pytest.raises(ExpressionError, match="is_missing"):
-        dm.col("admitted") >= pd.NaT
+        assert dm.col("admitted") >= pd.NaT
 
 
 # -- by the calendar ---------------------------------------------------------------------------------------------------
@@ -527,8 +527,13 @@ def test_other_columns_are_no_dates(texts: list[str]) -> None:
 # -- flights -----------------------------------------------------------------------------------------------------------
 
 FLIGHTS = Schema(
-    "flights", (DateTime("time_hour", "2013-01-01", "2014-01-01", resolution="1h"), Numeric("hour", Decimal(0), Decimal(23), Decimal(1))), 400_000
-)  # fmt: skip
+    "flights",
+    (
+        DateTime("time_hour", "2013-01-01", "2014-01-01", resolution="1h"),
+        Numeric("hour", Decimal(0), Decimal(23), Decimal(1)),
+    ),
+    400_000,
+)
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
@@ -536,7 +541,7 @@ def test_flights_by_month_and_weekday_are_those_of_pandas(engine: str, data_fold
     path = data_folder / "flights.parquet"
     moments = pd.read_parquet(path, columns=["time_hour"])["time_hour"].dt
     with opened(path, FLIGHTS, HUGE, engine=engine) as private:
-        for unit, labels in [("month", moments.strftime("%Y-%m")), ("weekday", moments.day_name()), ("hour", moments.strftime("%H")),
-                             ("week", moments.strftime("%G-W%V")), ("day", moments.strftime("%Y-%m-%d"))]:  # fmt: skip
+        for unit, form in {"month": "%Y-%m", "weekday": "%A", "hour": "%H", "week": "%G-W%V", "day": "%Y-%m-%d"}.items():
             counted = private.histogram(dm.col("time_hour").by(unit), epsilon=EXACT).to_dict()
-            assert {label: number for label, number in counted.items() if number} == labels.value_counts().to_dict()
+            wanted = moments.strftime(form).value_counts().to_dict()
+            assert {label: number for label, number in counted.items() if number} == wanted

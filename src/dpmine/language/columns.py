@@ -75,7 +75,7 @@ def col(name: str) -> Column:
 
 
 def text_of(item: object) -> str:
-    """A constant as text: floats by their shortest text, whole floats without '.0', True and False by name, dates as ISO 8601."""
+    """A constant as text: floats by their shortest text, whole ones without '.0', truth by name, dates as ISO 8601."""
     if isinstance(item, str):
         return item
     if isinstance(item, (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)):

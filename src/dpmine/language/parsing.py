@@ -41,7 +41,7 @@ def parse_predicate(text: str) -> Predicate:
 
 
 def parse_key(text: str) -> Key:
-    """Read a key: an attribute name, name:unit for a date by the calendar, or name:cut:cut for bins of an ordered attribute."""
+    """Read a key: an attribute name, name:unit for a date by the calendar, or name:cut:cut for bins."""
     name, colon, rest = text.partition(":")
     name = name.strip()
     if not name:

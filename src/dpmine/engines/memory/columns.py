@@ -13,8 +13,7 @@ from dpmine.codes.rows import Cyclic, RowTest
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory.row_tests import rows_for_which
 from dpmine.engines.memory.rows import Codes
-from dpmine.facts.encoding import smallest_type
-from dpmine.facts.encoding import positions_of_values, rounded_values
+from dpmine.facts.encoding import positions_of_values, rounded_values, smallest_type
 
 
 class Column(Protocol):

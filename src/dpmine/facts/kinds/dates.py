@@ -1,4 +1,4 @@
-"""Dates, moments and times of day: values at a public resolution within public bounds, and cells at edges of the calendar."""
+"""Dates, moments and times of day: values at a public resolution within public bounds, cells at edges of the calendar."""
 
 import datetime as dt
 import math

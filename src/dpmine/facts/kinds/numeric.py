@@ -55,7 +55,7 @@ class Numeric(Measured):
     edges: tuple[Decimal, ...] = ()
     scale: str | None = None
     days_between: tuple[str, ...] = ()
-    rule: MomentRule = MomentRule()
+    rule: MomentRule = MomentRule()  # noqa: RUF009 (frozen)
 
     def __post_init__(self) -> None:
         where = f"Attribute {self.name!r}"

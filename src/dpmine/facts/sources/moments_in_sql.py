@@ -68,7 +68,8 @@ def _spelled(pattern: Pattern) -> str:
 def _read(pattern: Pattern, text: str, zone: int) -> str:
     """A moment as a list of its two numbers by the groups of a pattern, each '' where it does not match; or NULL.
 
-    Each part is wide, so that no row can make anything overflow. What is needed more than once has a name of its own: x are the groups, p the parts as numbers.
+    Each part is wide, so that no row can make anything overflow. What is needed more than once has a name of its own: x are
+    the groups, p the parts as numbers.
     """
     places = {name: f"x.g{place}" for place, name in enumerate(pattern.fields)}
 
