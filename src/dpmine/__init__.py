@@ -20,6 +20,7 @@ from dpmine.base.errors import (
 from dpmine.budget.renewal import Renewal
 from dpmine.design.finite_mechanisms import FiniteMechanism
 from dpmine.design.priors import Prior, prior
+from dpmine.facts.kinds.dates import Date, DateTime, Time
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
@@ -56,6 +57,8 @@ __all__ = [
     "DPLloyd",
     "DataError",
     "DataSet",
+    "Date",
+    "DateTime",
     "DesignedAnswer",
     "DiffGen",
     "DiffPC45",
@@ -88,6 +91,7 @@ __all__ = [
     "Subsets",
     "SulqID3",
     "Thresholds",
+    "Time",
     "TreeClassifier",
     "TreeRelease",
     "audit",

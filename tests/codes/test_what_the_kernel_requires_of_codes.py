@@ -53,6 +53,7 @@ from dpmine.codes.rows import (
     BandedSum,
     Branch,
     Cells,
+    Cyclic,
     Enter,
     HashedPart,
     Holds,
@@ -195,6 +196,10 @@ WRONG: dict[tuple[str, str], Wrong] = {
     ("_check_runs", "a run's label is below the key's size"): by(RecodeValues("n", ((0, 0), (5, 2)), 2)),
     ("Rounded.check", "rounding is to values or coarser"): by(Rounded("n", 10, 11)),
     ("Rounded.check", "rounding has a label for each step, and one for a gap"): by(Rounded("gap", 9, 10)),
+    ("Cyclic.check", "stretches are of an ordered attribute"): by(Cyclic("c", 0, 1, 7, 7)),
+    ("Cyclic.check", "a round has stretches, and each of them values"): by(Cyclic("n", 0, -1, -7, -7)),
+    ("Cyclic.check", "a round is small, and begun at most once"): by(Cyclic("n", 7, 1, 7, 7)),
+    ("Cyclic.check", "a round has a label for each stretch, and one for a gap"): by(Cyclic("n", 0, 1, 7, 8)),
     ("Tested.check", "a test has two labels"): by(rows.Tested(InCodes("n", ((0, 5),)), 3)),
     ("HashedPart.check", "every part has a weight"): by(HashedPart("salt", (1, 1), 3)),
     ("HashedPart.check", "weights are small"): by(HashedPart("salt", (MOST_PARTS, 1), 2)),
@@ -326,6 +331,9 @@ MORE: dict[str, Wrong] = {
         steps=(Enter(Recode("n", ((0, 2**127 - 1),), 2**128), 2**127),)
     ),
     "sizes whose product takes forever": by(*[labels(10**4200)] * 100),
+    "a round that begins before its first value": by(Cyclic("n", -1, 1, 7, 7)),
+    "a round that is too long for 32 bits": Wrong(steps=(Enter(Cyclic("n", 0, MOST_LABELS, 2, 2), 0),)),
+    "a round without stretches": by(Cyclic("n", 0, 1, 0, 0)),
     "a part of weight 0": by(HashedPart("salt", (1, 0), 2)),
     "a single part": by(HashedPart("salt", (1,), 1)),
     "too many trees": by(LargestSum((LEAF,) * (MOST_TREES + 1), 2)),
@@ -519,6 +527,9 @@ RIGHT = {
     "a choice among all labels but the last": ResolvedChooseLabel(IG, 10, "exponential", "monotone"),
     "a model that never tells a gap": ResolvedChooseModel(Recode("blank", (), 3), (C,), "exponential", "monotone"),
     "a histogram by everything": ResolvedHistogram((C, NEAR, BandedDistance(NEAR, (3,), 2), LargestSum((LEAF,), 2))),
+    "a histogram of rounds": ResolvedHistogram(
+        (Cyclic("gap", 6, 2, 4, 5), Cyclic("n", 0, 1, MOST_NUMBERS // 10, MOST_NUMBERS // 10))
+    ),
     "a histogram of values": ResolvedHistogram((IG, RecodeValues("gap", ((0, 1), (5, 0), (10, 2)), 3))),
 }
 

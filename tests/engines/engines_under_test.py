@@ -21,7 +21,7 @@ import pytest
 from engine_reference import Reference, RoundedKey
 from engine_strategies import Asked, AskedSums, Small
 
-from dpmine.base.errors import DataError, RequestError
+from dpmine.base.errors import RequestError
 from dpmine.codes.aggregates import Engine
 from dpmine.codes.rows import NearestCentre, RowKey
 from dpmine.engines.registry import ENGINES, open_table
@@ -58,7 +58,6 @@ class Gap:
 
 GAPS = (
     Gap("duckdb", "frames", "rows stay in their files, so that there must be files", RequestError),
-    Gap("duckdb", "moments", "SQL writes dates, moments and decimals otherwise than Python", DataError),
     Gap("duckdb", "a thousand trees", "each tree is a case in the text: 13 s, of which most is spent on making the text"),
     Gap("duckdb", "a thousand centres", "each centre is a column and a case in the text: 4 s"),
 )

@@ -195,7 +195,7 @@ def test_a_frame_is_opened_as_it_is(engine: str) -> None:
         ].tolist() == [[1, 2]]
 
 
-@every_engine("moments")
+@every_engine()
 def test_moments_are_categories_by_their_texts(engine: str, tmp_path: Any) -> None:
     schema = Schema("moments", (Nominal("x", ("1970-01-01", "1970-01-02"), "1970-01-02", missing="1970-01-02"),), 10)
     pq.write_table(pa.table({"x": pa.array([0, 0, 86_400 * 10**6], pa.timestamp("us"))}), tmp_path / "moments.parquet")

@@ -78,12 +78,12 @@ def test_a_new_kind_is_read_from_toml_and_written_back(schema: Schema) -> None:
 
 
 def test_a_new_kind_is_named_where_kinds_are_listed_and_unknown_before() -> None:
-    with pytest.raises(SchemaError, match=r"'kind' must be nominal, numeric or items\. Got 'weekday'"):
+    with pytest.raises(SchemaError, match=r"'kind' must be nominal, numeric, items, date, datetime or time\. Got 'weekday'"):
         Schema.from_toml(TOML)
 
 
 def test_a_new_kind_is_listed_once_it_is_known(with_weekdays: None) -> None:
-    with pytest.raises(SchemaError, match="'kind' must be nominal, numeric, items or weekday"):
+    with pytest.raises(SchemaError, match="'kind' must be nominal, numeric, items, date, datetime, time or weekday"):
         Schema.from_toml(TOML.replace('"weekday"', '"month"'))
     with pytest.raises(ValueError, match="share the name"):
         registry.register(WeekdayColumns())

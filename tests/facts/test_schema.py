@@ -221,9 +221,18 @@ def test_siblings_of_one_name_are_refused_because_toml_cannot_tell_them_apart() 
         ("name = 'x'\nrows_at_most = 3", "at least one attribute"),
         ("name = 'x'\nrows_at_most = 3\nattributes = 3", "attributes must be tables"),
         ("name = 'x'\nrows_at_most = 3\nattributes = {age = 3}", "attributes must be tables"),
-        (PATIENTS.replace('kind = "numeric"\n', ""), "'kind' must be nominal, numeric or items. Got None"),
-        (with_lines("kind = 'date'", instead_of='kind = "numeric"'), "'kind' must be nominal, numeric or items"),
-        (with_lines("kind = []", instead_of='kind = "numeric"'), "'kind' must be nominal, numeric or items"),
+        (
+            PATIENTS.replace('kind = "numeric"\n', ""),
+            "'kind' must be nominal, numeric, items, date, datetime or time. Got None",
+        ),
+        (
+            with_lines("kind = 'place'", instead_of='kind = "numeric"'),
+            "'kind' must be nominal, numeric, items, date, datetime or time",
+        ),
+        (
+            with_lines("kind = []", instead_of='kind = "numeric"'),
+            "'kind' must be nominal, numeric, items, date, datetime or time",
+        ),
         (with_lines("low = 0", "colour = 3", instead_of="low = 0"), "Attribute 'age': unknown key 'colour'"),
         (with_lines("at_most = 6", "low = 3", instead_of="at_most = 6"), "Attribute 'history': unknown key 'low'"),
         (PATIENTS.replace("low = 0\n", ""), "'low' is missing"),

@@ -18,7 +18,7 @@ from dpmine.codes.vector_sums import BALLS
 from dpmine.design.finite_mechanisms import LOSSES
 from dpmine.design.priors import MECHANISMS as DESIGNS
 from dpmine.design.priors import Prior
-from dpmine.language.keys import APART, LAST, AttributeKey, Bins, Group, Groups, Key, Part, Test
+from dpmine.language.keys import APART, LAST, AttributeKey, Bins, ByCalendar, Group, Groups, Key, Part, Test
 from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.language.predicates import COMPARISONS, And, Compare, Contains, IsIn, IsMissing, Not, Or, Predicate
 from dpmine.language.queries import Query, Question
@@ -133,7 +133,10 @@ def offset_sums(draw: st.DrawFn) -> OffsetSums:
 
 distances = st.sets(st.integers(0, LARGEST_DISTANCE), min_size=1, max_size=4).map(sorted).map(tuple)
 clusters = nearest_keys() | st.builds(NearestBands, nearest_keys(), distances)
-keys: st.SearchStrategy[Key] = column_keys | st.builds(Test, predicates) | parts | predictions | bands | clusters
+by_calendar: st.SearchStrategy[Key] = st.builds(ByCalendar, with_surrogates, any_text)
+keys: st.SearchStrategy[Key] = (
+    column_keys | by_calendar | st.builds(Test, predicates) | parts | predictions | bands | clusters
+)
 cut_rules = st.builds(CutRule, with_surrogates, tuples(integers), tuples(integers), tuples(integers), integers)
 private_trees = st.builds(
     PrivateTree,

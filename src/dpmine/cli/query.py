@@ -141,7 +141,9 @@ def count(
 def histogram(
     file: Data,
     schema: SchemaFile,
-    by: Annotated[list[str], typer.Option("--by", help="A column, or column:cut:cut for bins. May be given again.")],
+    by: Annotated[
+        list[str], typer.Option("--by", help="A column, column:cut:cut for bins, or column:month. May be given again.")
+    ],
     epsilon: Budget,
     where: Condition = None,
     analyst: Analyst = "owner",
@@ -274,10 +276,15 @@ def _ask_number(
             _show_designed(answer, private.remaining(), as_json)
         elif as_json:
             names = ("value", "low", "high", "confidence", "note", "rows_away", "rows", "rounded")
-            form = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
+            form = {name: _told(getattr(answer, name)) for name in names if hasattr(answer, name)}
             print_json({**form, **_receipt(answer.receipt, private.remaining())})
         else:
             out.print(f"{escaped(str(answer))}. Epsilon {private.remaining()} remains.")
+
+
+def _told(item: Any) -> Any:
+    """Dates as text."""
+    return item.isoformat() if hasattr(item, "isoformat") else item
 
 
 def _number_command(what: str, summary: str) -> None:

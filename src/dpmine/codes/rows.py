@@ -174,6 +174,27 @@ class Rounded(RowKey):
         require(self.size == self.steps + 1 + column.gap, "rounding has a label for each step, and one for a gap")
 
 
+@value("cyclic")
+class Cyclic(RowKey):
+    """Stretches of `unit` values, numbered round and round: of value v floor((v + offset) / unit) modulo the period.
+
+    A gap is `period`.
+    """
+
+    attribute: str
+    offset: int
+    unit: int
+    period: int
+    size: int
+
+    def check(self, see: Checker) -> None:
+        column = see.domain.column(self.attribute)
+        require(column.values > 0, "stretches are of an ordered attribute")
+        require(self.unit >= 1 and self.period >= 1, "a round has stretches, and each of them values")
+        require(0 <= self.offset < self.unit * self.period <= MOST_LABELS, "a round is small, and begun at most once")
+        require(self.size == self.period + column.gap, "a round has a label for each stretch, and one for a gap")
+
+
 def combinations(keys: Sequence[RowKey]) -> int:
     """How many there are of one label of each key."""
     return math.prod(key.size for key in keys)

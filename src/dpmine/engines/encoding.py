@@ -104,7 +104,7 @@ def turns(ordered: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def encode(source: Source, schema: Schema) -> EncodedTable:
     """Encode every attribute of the schema; columns that the schema does not name are never read."""
-    require_columns(source, [attribute.name for attribute in schema.attributes])
+    require_columns(source, [name for attribute in schema.attributes for name in attribute.reads])
     values = {attribute.name: encode_single(source, attribute) for attribute in schema.singles}
     lists = {attribute.name: encode_listed(source, attribute) for attribute in schema.lists}
     if source.rows > MOST_ROWS:
@@ -121,7 +121,7 @@ def encoding_of(source: Source, schema: Schema) -> str:
     The odometer's cells are disjoint only while a row keeps its codes. One text per value makes codes the same in all
     sources; that is not trusted: whatever states other types has another root. No value of a row is part of the name.
     """
-    names = [attribute.name for attribute in schema.attributes]
+    names = [name for attribute in schema.attributes for name in attribute.reads]
     names += [] if schema.unit.column is None or schema.unit.column not in source.columns else [schema.unit.column]
     stated: list[Any] = sorted((name, source.type_name(name)) for name in names)
     if source.kind in KINDS_OF_TEXT:

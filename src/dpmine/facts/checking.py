@@ -119,7 +119,7 @@ def require_read(report: TableReport, *, unread_at_most: float) -> None:
 
 def check_table(table: Any, facts: Facts) -> TableReport:
     """Compare a table with the facts of a schema."""
-    described = [attribute.name for attribute in facts.attributes]
+    described = [name for attribute in facts.attributes for name in attribute.reads]
     with reading(table, facts.read, facts.columns) as source:
         require_columns(source, described)
         if facts.unit.column is not None:

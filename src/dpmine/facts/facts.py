@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from dpmine.base.decimals import plain
 from dpmine.base.errors import ExpressionError, RequestError, SchemaError
 from dpmine.codes.domain import MOST_ROWS, Domain
-from dpmine.facts.kinds.kind import OWN, Attribute, Listed, Ordered, Single
+from dpmine.facts.kinds.dates import Dated
+from dpmine.facts.kinds.kind import OWN, Attribute, Listed, Measured, Ordered, Single
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.reading_rules import DEFAULT_RULES, ReadingRules
@@ -78,6 +79,9 @@ class Facts:
             raise SchemaError("The schema describes an attribute twice.")
         if set(names) & set(self.drop):
             raise SchemaError("A dropped column cannot also be an attribute.")
+        for attribute in self.attributes:
+            for column in set(attribute.reads) & set(self.drop):
+                raise SchemaError(f"Attribute {attribute.name!r} is made of the column {column!r}, which is dropped.")
         if self.unit.column in names:
             raise SchemaError("The column that names persons cannot also be an attribute.")
         if not 1 <= self.rows_at_most <= MOST_ROWS:
@@ -98,7 +102,10 @@ class Facts:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are ever read: those of the attributes, and the one that names persons."""
-        return (*(attribute.name for attribute in self.attributes), *([self.unit.column] if self.unit.column else []))
+        return (
+            *(name for attribute in self.attributes for name in attribute.reads),
+            *([self.unit.column] if self.unit.column else []),
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -149,9 +156,25 @@ class Facts:
             raise error(f"{name!r} is not numeric, so {so}.")
         return attribute
 
+    def measured(self, name: str, so: str, error: type[RequestError] = RequestError) -> Measured:
+        """An attribute whose values are numbers or dates, or an error that says what cannot be asked of others."""
+        attribute = self.single(name)
+        if not isinstance(attribute, Measured):
+            raise error(f"{name!r} is not numeric, so {so}.")
+        return attribute
+
+    def dated(self, name: str, so: str, error: type[RequestError] = RequestError) -> Dated:
+        """An attribute of the calendar, or an error that says what cannot be asked of others: "it has no months"."""
+        attribute = self.single(name)
+        if not isinstance(attribute, Dated):
+            raise error(f"{name!r} is no date, datetime or time, so {so}.")
+        return attribute
+
     def numeric(self, name: str, so: str, error: type[RequestError] = RequestError) -> Numeric:
         """A numeric attribute, or an error that says what cannot be asked of others: "it has no quantiles"."""
         attribute = self.single(name)
+        if isinstance(attribute, Dated):
+            raise error(f"{name!r} is a {attribute.kind}, so {so}. It has a median, a min and a max, and it can be counted.")
         if not isinstance(attribute, Numeric):
             raise error(f"{name!r} is not numeric, so {so}.")
         return attribute

@@ -169,6 +169,9 @@ def _text_of_moment(moment: np.datetime64, *, zoned: bool) -> str | None:
 def _written(seconds: int, decimals: str, *, zoned: bool) -> str:
     """Whole seconds since 1970 and the decimal places after them; any year, also those that Python has not."""
     text = str(np.datetime64(seconds, "s")).replace("T", " ")
+    if text.startswith("-"):  # numpy counts the sign among the four places of a year
+        year, rest = text[1:].split("-", 1)
+        text = f"-{year:0>4}-{rest}"
     digits = decimals.rstrip("0")
     if not digits and not zoned and seconds % DAY == 0:
         return text.removesuffix(" 00:00:00")

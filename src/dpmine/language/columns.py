@@ -1,15 +1,19 @@
 """How users write predicates and keys: `col("age") >= 40`, `col("ward").groups(...)`."""
 
+import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
+import numpy as np
+
 from dpmine.base.decimals import plain
 from dpmine.base.errors import ExpressionError
-from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Key, Test
+from dpmine.facts.value_texts import text_of_value
+from dpmine.language.keys import AttributeKey, Bins, ByCalendar, Group, Groups, Key, Test
 from dpmine.language.predicates import Compare, Contains, IsIn, IsMissing, Predicate
 
-Scalar = str | int | float | Decimal | bool
+Scalar = str | int | float | Decimal | bool | dt.date | dt.time | dt.timedelta
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +60,10 @@ class Column:
     def bins(self, *cuts: Scalar) -> Key:
         return Bins(self.name, tuple(text_of(cut) for cut in cuts))
 
+    def by(self, unit: str) -> Key:
+        """A date by units of the calendar: "year", "month", "week", "day", "weekday" or "hour"."""
+        return ByCalendar(self.name, unit)
+
     def groups(self, groups: dict[str, Iterable[Scalar]], rest: str = "rest") -> Key:
         listed = tuple(Group(label, tuple(text_of(item) for item in members)) for label, members in groups.items())
         return Groups(self.name, listed, rest)
@@ -67,16 +75,21 @@ def col(name: str) -> Column:
 
 
 def text_of(item: object) -> str:
-    """A constant as text: floats by their shortest text, whole floats without '.0', True and False by name."""
+    """A constant as text: floats by their shortest text, whole ones without '.0', truth by name, dates as ISO 8601."""
     if isinstance(item, str):
         return item
+    if isinstance(item, (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)):
+        text = text_of_value(item)
+        if text is None:
+            raise ExpressionError("A gap is no constant. Ask which rows have none: dm.col('admitted').is_missing().")
+        return text
     if getattr(item, "shape", None) == () and hasattr(item, "item"):  # numpy scalars
         item = item.item()
     if isinstance(item, float) and item.is_integer():
         return plain(Decimal(item))
     if isinstance(item, (bool, int, float, Decimal)):
         return str(item)
-    raise ExpressionError(f"A constant must be text or a number. Got {type(item).__name__} instead.")
+    raise ExpressionError(f"A constant must be text, a number or a date. Got {type(item).__name__} instead.")
 
 
 def key_of(item: str | Column | Key | Predicate) -> Key:

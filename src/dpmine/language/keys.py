@@ -6,7 +6,9 @@ from decimal import Decimal
 from dpmine.base.errors import ExpressionError
 from dpmine.base.wire_values import value
 from dpmine.codes.rows import MOST_PARTS
+from dpmine.facts.calendar import HOUR, WEEKDAYS, beginnings, unit_label
 from dpmine.facts.facts import Facts
+from dpmine.facts.kinds.dates import Date, Dated, DateTime, Time
 from dpmine.facts.kinds.kind import DROP, MISSING, Ordered
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.language.predicates import Predicate
@@ -187,6 +189,75 @@ class Test(Key):
     @property
     def title(self) -> str:
         return str(self.predicate)
+
+
+CYCLES = {"weekday": 7, "hour": 24}
+MOST_LABELS_OF_A_CALENDAR = 4_096
+
+
+@value("calendar")
+class ByCalendar(Key):
+    """A date, datetime or time by units of the calendar, those from its first value to its last.
+
+    unit  "year", "month", "week" or "day", each of which is one label; of datetimes also "hour", one label for each hour
+          of a day; and "weekday", from Monday on. Weeks are ISO weeks.
+    """
+
+    attribute: str
+    unit: str
+
+    def labels(self, schema: Facts) -> tuple[str, ...]:
+        attribute = self.dated(schema)
+        apart = () if attribute.gap is None else (MISSING,)
+        if self.is_cyclic(schema):
+            listed = WEEKDAYS if self.unit == "weekday" else tuple(f"{hour:02d}" for hour in range(CYCLES["hour"]))
+            return (*listed, *apart)
+        return (*(unit_label(self.unit, start) for start in self._beginnings(attribute)), *apart)
+
+    def hidden(self, schema: Facts) -> int | None:
+        return len(self.labels(schema)) - 1 if self.dated(schema).gap == DROP else None
+
+    def dated(self, schema: Facts) -> Dated:
+        """The attribute; refused where it has no such units."""
+        attribute = schema.dated(self.attribute, "it is not counted by the calendar", ExpressionError)
+        units = UNITS_OF[attribute.kind]
+        if self.unit not in units:
+            known = " or ".join(map(repr, units))
+            raise ExpressionError(f"{self.attribute!r} is a {attribute.kind}: count it by {known}. Got {self.unit!r:.20}.")
+        if self.unit == "hour" and attribute.step > HOUR:
+            raise ExpressionError(f"The values of {self.attribute!r} are {attribute.resolution} apart: it has no hours.")
+        return attribute
+
+    def is_cyclic(self, schema: Facts) -> bool:
+        """Whether labels come round again. The hours of a time of day are those between its bounds, each once."""
+        return self.unit in CYCLES and self.dated(schema).kind != Time.kind
+
+    def first_values(self, schema: Facts) -> list[int]:
+        """The value at which each label but the first begins."""
+        attribute = self.dated(schema)
+        return [attribute.first_value_at_least(Decimal(start)) for start in self._beginnings(attribute)[1:]]
+
+    def _beginnings(self, attribute: Dated) -> list[int]:
+        starts = beginnings(self.unit, attribute.first, attribute.last)
+        found = list(itertools.islice(starts, MOST_LABELS_OF_A_CALENDAR + 1))
+        if len(found) > MOST_LABELS_OF_A_CALENDAR:
+            raise ExpressionError(
+                f"{self.attribute!r} has more than {MOST_LABELS_OF_A_CALENDAR} {self.unit}s between its bounds. "
+                "Count it by a longer unit."
+            )
+        return found
+
+    @property
+    def title(self) -> str:
+        return f"{self.attribute} by {self.unit}"
+
+
+UNITS_OF = {
+    Date.kind: ("year", "month", "week", "day", "weekday"),
+    DateTime.kind: ("year", "month", "week", "day", "weekday", "hour"),
+    Time.kind: ("hour",),
+}
+CALENDAR_UNITS = UNITS_OF[DateTime.kind]
 
 
 @value("part")

@@ -5,15 +5,17 @@
     comparison :=  ("==" | "=" | "!=" | "<" | "<=" | ">" | ">=") word | "in" list | "contains" (list | word)
                   | "is" ["not"] "missing"
     list      :=  "[" word { "," word } "]"
-    key       :=  name [ ":" cut { ":" cut } ]            for example  ward  or  age:18:40:65
+    key       :=  name [ ":" unit | ":" cut { ":" cut } ]     for example  ward  or  admitted:month  or  age:18:40:65
+    unit      :=  "year" | "month" | "week" | "day" | "weekday" | "hour"
 
-Words are bare (letters, digits, _ . + -) or stand in quotes; a backslash escapes a quote.
+Words are bare (letters, digits, _ . + -) or stand in quotes; a backslash escapes a quote. A cut with a ":" in it stands in
+quotes too: arrived:"06:00":"12:00".
 """
 
 import re
 
 from dpmine.base.errors import ExpressionError
-from dpmine.language.keys import AttributeKey, Bins, Key
+from dpmine.language.keys import CALENDAR_UNITS, AttributeKey, Bins, ByCalendar, Key
 from dpmine.language.predicates import WORDS, And, Compare, Contains, IsIn, IsMissing, Not, Or, Predicate
 
 LONGEST = 100_000
@@ -27,6 +29,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_CUT = re.compile(r""":(\s*"[^"]*"\s*(?=:|$)|\s*'[^']*'\s*(?=:|$)|[^:]*)""")
+
 
 def parse_predicate(text: str) -> Predicate:
     """Read a predicate such as `age >= 40 and ward in [north, south]`."""
@@ -37,11 +41,17 @@ def parse_predicate(text: str) -> Predicate:
 
 
 def parse_key(text: str) -> Key:
-    """Read a key: an attribute name, or name:cut:cut for bins of a numeric attribute."""
-    name, *cuts = text.split(":")
-    if not name.strip():
+    """Read a key: an attribute name, name:unit for a date by the calendar, or name:cut:cut for bins."""
+    name, colon, rest = text.partition(":")
+    name = name.strip()
+    if not name:
         raise ExpressionError(f"A column name was expected. Got {text!r} instead.")
-    return Bins(name.strip(), tuple(cut.strip() for cut in cuts)) if cuts else AttributeKey(name.strip())
+    if not colon:
+        return AttributeKey(name)
+    if rest.strip() in CALENDAR_UNITS:
+        return ByCalendar(name, rest.strip())
+    cuts = [match.group(1).strip() for match in _CUT.finditer(f":{rest}")]
+    return Bins(name, tuple(cut[1:-1] if cut[:1] in ('"', "'") and len(cut) > 1 else cut for cut in cuts))
 
 
 class _Reader:

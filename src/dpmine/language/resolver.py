@@ -63,9 +63,9 @@ class Resolver:
         assert isinstance(key, Recode)
         return key
 
-    def amount(self, name: str, so: str, *, most: int | None = None) -> Rounded:
-        """The numbers of a numeric attribute as they are, or rounded to at most so many steps."""
-        attribute = self.schema.numeric(name, so)
+    def amount(self, name: str, so: str, *, most: int | None = None, dates: bool = False) -> Rounded:
+        """The numbers of an attribute as they are, or rounded to at most so many steps; dates have quantiles alone."""
+        attribute = self.schema.measured(name, so) if dates else self.schema.numeric(name, so)
         return rounded(attribute, attribute.values - 1 if most is None else most)
 
     def predicate(self, predicate: Predicate) -> RowTest:

@@ -7,6 +7,7 @@ from dpmine.codes.rows import (
     LARGEST_POSITION,
     BandedDistance,
     BandedSum,
+    Cyclic,
     HashedPart,
     LargestSum,
     LeafScores,
@@ -19,9 +20,10 @@ from dpmine.codes.rows import (
     ScoreBranch,
     Tested,
 )
+from dpmine.facts.calendar import DAY, HOUR, TO_MONDAY
 from dpmine.facts.facts import Facts
-from dpmine.facts.kinds.numeric import Numeric
-from dpmine.language.keys import AttributeKey, Bins, Groups, Key, Part, Test
+from dpmine.facts.kinds.kind import Measured, Ordered
+from dpmine.language.keys import CYCLES, AttributeKey, Bins, ByCalendar, Groups, Key, Part, Test
 from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit, ScoreTree
 from dpmine.language.resolving_predicates import code_edges, resolve_predicate
 
@@ -31,6 +33,8 @@ def resolve_key(key: Key, schema: Facts) -> RowKey:
         return Recode(key.attribute, (), schema.single(key.attribute).size)
     if isinstance(key, Bins):
         return _binned(key, schema)
+    if isinstance(key, ByCalendar):
+        return _cycle(key, schema) if key.is_cyclic(schema) else _by_calendar(key, schema)
     if isinstance(key, Groups):
         return Recode(key.attribute, runs_of(key.table(schema)), len(key.labels(schema)))
     if isinstance(key, Test):
@@ -49,18 +53,36 @@ def resolve_key(key: Key, schema: Facts) -> RowKey:
 
 
 def _binned(key: Bins, schema: Facts) -> Recode | RecodeValues:
-    """Of codes where every bin begins with one, which is the same key then; else of values."""
-    attribute, starts, size = key.ordered(schema), key.first_values(schema), len(key.labels(schema))
+    return _cut(key.ordered(schema), key.first_values(schema), len(key.labels(schema)), apart=key.gap_apart(schema))
+
+
+def _by_calendar(key: ByCalendar, schema: Facts) -> Recode | RecodeValues:
+    attribute = key.dated(schema)
+    return _cut(attribute, key.first_values(schema), len(key.labels(schema)), apart=attribute.gap is not None)
+
+
+def _cycle(key: ByCalendar, schema: Facts) -> Cyclic:
+    attribute, period = key.dated(schema), CYCLES[key.unit]
+    since, unit = (attribute.first + TO_MONDAY * DAY, DAY) if key.unit == "weekday" else (attribute.first, HOUR)
+    values, steps = unit // attribute.step, since % (unit * period) // attribute.step
+    return Cyclic(attribute.name, steps, values, period, period + (attribute.gap is not None))
+
+
+def _cut(attribute: Ordered, starts: list[int], size: int, *, apart: bool) -> Recode | RecodeValues:
+    """Runs from the first values of all labels but the first on, and that of gaps where it is apart.
+
+    Of codes where every label begins with one, which is the same key then; else of values.
+    """
     first_codes = code_edges(attribute)
     if all(start in first_codes for start in starts):
         starts, whole = [first_codes[start] for start in starts], attribute.cells
     else:
         whole = attribute.values
-    gap = [whole] if key.gap_apart(schema) else []
+    gap = [whole] if apart else []
     end = whole + (attribute.gap is not None)
     changes = sorted({0, *(start for start in (*starts, *gap) if start < end)})
     runs = tuple((first, bisect.bisect_right([*starts, *gap], first)) for first in changes)
-    return (Recode if whole == attribute.cells else RecodeValues)(key.attribute, runs, size)
+    return (Recode if whole == attribute.cells else RecodeValues)(attribute.name, runs, size)
 
 
 def _nearest(key: Nearest, schema: Facts) -> NearestCentre:
@@ -75,7 +97,7 @@ def _nearest(key: Nearest, schema: Facts) -> NearestCentre:
     return NearestCentre(tuple(places), key.scales, key.centres, len(key.centres))
 
 
-def rounded(attribute: Numeric, most: int) -> Rounded:
+def rounded(attribute: Measured, most: int) -> Rounded:
     """The numbers of an attribute in steps: as they are, or rounded to at most so many."""
     steps = min(attribute.values - 1, most)
     return Rounded(attribute.name, steps, steps + 1 + (attribute.gap is not None))

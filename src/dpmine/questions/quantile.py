@@ -1,5 +1,6 @@
 """A value at or near a quantile."""
 
+import datetime as dt
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +10,8 @@ from dpmine.base.wire_values import value
 from dpmine.codes.answers import Quote
 from dpmine.codes.quantile import MOST_POINTS, ResolvedQuantile
 from dpmine.codes.queries import MOST_COUNTS
-from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.kinds.dates import Dated
+from dpmine.facts.kinds.kind import Measured
 from dpmine.facts.schema import Schema
 from dpmine.language.queries import Question
 from dpmine.language.resolver import Resolver
@@ -42,7 +44,7 @@ class Quantile(Question):
             raise RequestError("A quantile's order must be a fraction in lowest terms.")
 
     def resolve(self, resolver: Resolver, cells: int) -> ResolvedQuantile:
-        amount = resolver.amount(self.attribute, NO_QUANTILES, most=_most_steps(cells))
+        amount = resolver.amount(self.attribute, NO_QUANTILES, most=_most_steps(cells), dates=True)
         return ResolvedQuantile(amount, self.numerator, self.denominator)
 
 
@@ -55,12 +57,13 @@ def _most_steps(cells: int) -> int:
 class ChosenQuantile:
     """A value chosen privately at or near a quantile of the values as they count, clamped to the bounds.
 
+    value    a number; of a column of dates a date, a datetime or a time
     rounded  how far the points stand apart that it was chosen from, and that values were rounded to for it, where points are
-             fewer than values; else None
+             fewer than values; else None. Of dates and times in seconds.
     rows     about how many rows have a value, where gaps are possible; it may be negative
     """
 
-    value: float
+    value: float | dt.date | dt.time
     order: Fraction
     law: ChoiceLoss
     receipt: Receipt
@@ -73,10 +76,16 @@ class ChosenQuantile:
         return loss_bound(self.law, 0.95)
 
     def __float__(self) -> float:
+        if not isinstance(self.value, float):
+            raise TypeError(f"{self.value} is no number: it stands in .value.")
         return self.value
 
     def __str__(self) -> str:
-        value = f"{self.value:.10g}" if self.rounded is None else f"{self.value:g} among values rounded to {self.rounded:g}"
+        value = f"{self.value:.10g}" if isinstance(self.value, float) else str(self.value)
+        if self.rounded is not None:
+            unit = "" if isinstance(self.value, float) else " s"
+            shown = f"{self.value:g}" if isinstance(self.value, float) else value
+            value = f"{shown} among values rounded to {self.rounded:g}{unit}"
         rows = "" if self.rows is None else f"; of about {max(self.rows, 0)} rows with a value"
         return (
             f"quantile {float(self.order):g} about {value} (within {self.rows_away:.3g} rows of it in "
@@ -92,7 +101,7 @@ class QuantileReading(Reading[Quantile]):
     def expected_error(self, question: Quantile, quote: Quote, schema: Schema) -> str:
         law, *counted = quote.laws[0]
         assert isinstance(law, ChoiceLoss)
-        rounded = _rounded_to(law, schema.numeric(question.attribute, NO_QUANTILES))
+        rounded = _rounded_to(law, schema.measured(question.attribute, NO_QUANTILES))
         of_what = "" if rounded is None else f" of the values rounded to {rounded:g}"
         return (
             f"In 95 % of the cases the answer is at most {loss_bound(law, 0.95):.3g} rows away from being that quantile"
@@ -100,12 +109,13 @@ class QuantileReading(Reading[Quantile]):
         )
 
     def read(self, question: Quantile, reply: CellReply, schema: Schema) -> ChosenQuantile:
-        attribute = schema.numeric(question.attribute, NO_QUANTILES)
+        attribute = schema.measured(question.attribute, NO_QUANTILES)
         law = reply.laws[0]
         assert isinstance(law, ChoiceLoss)
         place, *counted = reply.numbers
+        chosen = attribute.numbers.low + place * _apart(law, attribute)
         return ChosenQuantile(
-            float(attribute.numbers.low + place * _apart(law, attribute)),
+            attribute.told(chosen) if isinstance(attribute, Dated) else float(chosen),
             Fraction(question.numerator, question.denominator),
             law,
             reply.receipt,
@@ -114,11 +124,11 @@ class QuantileReading(Reading[Quantile]):
         )
 
 
-def _apart(law: ChoiceLoss, attribute: Numeric) -> Fraction:
+def _apart(law: ChoiceLoss, attribute: Measured) -> Fraction:
     """How far neighbouring points are apart."""
     return attribute.numbers.step * attribute.numbers.steps / (law.candidates - 1)
 
 
-def _rounded_to(law: ChoiceLoss, attribute: Numeric) -> float | None:
+def _rounded_to(law: ChoiceLoss, attribute: Measured) -> float | None:
     """The same where points are fewer than values, else None."""
     return float(_apart(law, attribute)) if law.candidates < attribute.values else None

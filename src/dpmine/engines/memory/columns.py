@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpmine.codes.rows import RowTest
+from dpmine.codes.rows import Cyclic, RowTest
 from dpmine.engines.encoding import EncodedTable
 from dpmine.engines.memory.row_tests import rows_for_which
 from dpmine.engines.memory.rows import Codes
-from dpmine.facts.encoding import positions_of_values, rounded_values
+from dpmine.facts.encoding import positions_of_values, rounded_values, smallest_type
 
 
 class Column(Protocol):
@@ -56,6 +56,20 @@ class RoundedColumn:
 
     def values(self, rows: slice) -> NDArray[Any]:
         return rounded_values(self.numbers[rows], self.last, self.steps)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CyclicColumn:
+    """The stretch that each row's value lies in, counted round and round; a gap is one beyond the last."""
+
+    numbers: Codes
+    last: int
+    key: Cyclic
+
+    def values(self, rows: slice) -> NDArray[Any]:
+        numbers = self.numbers[rows].astype(np.int64)
+        stretches = (numbers + self.key.offset) // self.key.unit % self.key.period
+        return np.where(numbers > self.last, self.key.period, stretches).astype(smallest_type(self.key.size))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

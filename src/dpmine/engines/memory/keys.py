@@ -7,6 +7,7 @@ import numpy as np
 from dpmine.codes.rows import (
     BandedDistance,
     BandedSum,
+    Cyclic,
     HashedPart,
     LargestSum,
     NearestCentre,
@@ -18,7 +19,15 @@ from dpmine.codes.rows import (
 )
 from dpmine.codes.runs import labels_by_code
 from dpmine.engines.memory.centres import DistanceColumn, NearestColumn
-from dpmine.engines.memory.columns import CodeColumn, Column, PositionColumn, RoundedColumn, RunsColumn, TruthColumn
+from dpmine.engines.memory.columns import (
+    CodeColumn,
+    Column,
+    CyclicColumn,
+    PositionColumn,
+    RoundedColumn,
+    RunsColumn,
+    TruthColumn,
+)
 from dpmine.engines.memory.models import BandedSumColumn, LargestSumColumn, splits_of
 from dpmine.engines.memory.rows import Codes, Rows
 from dpmine.facts.encoding import smallest_type
@@ -45,6 +54,11 @@ def _recode_values(key: RecodeValues, rows: Rows) -> Column:
 @column_of.register
 def _rounded(key: Rounded, rows: Rows) -> RoundedColumn:
     return RoundedColumn(rows.values(key.attribute), rows.last_value(key.attribute), key.steps)
+
+
+@column_of.register
+def _cyclic(key: Cyclic, rows: Rows) -> Column:
+    return CyclicColumn(rows.values(key.attribute), rows.last_value(key.attribute), key)
 
 
 @column_of.register

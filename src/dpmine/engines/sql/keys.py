@@ -13,6 +13,7 @@ from dpmine.codes.rows import (
     BandedSum,
     Branch,
     Cells,
+    Cyclic,
     Enter,
     HashedPart,
     Holds,
@@ -35,7 +36,18 @@ from dpmine.codes.rows import (
 from dpmine.engines.hashing import part_ends
 from dpmine.engines.sql.columns import Columns
 from dpmine.engines.sql.dialect import Dialect
-from dpmine.engines.sql.expressions import all_of, any_of, band_of, band_of_runs, between, by_label, integer, plus, times
+from dpmine.engines.sql.expressions import (
+    all_of,
+    any_of,
+    band_of,
+    band_of_runs,
+    between,
+    by_label,
+    integer,
+    modulo,
+    plus,
+    times,
+)
 
 FEW_RUNS = 8  # more runs than this are looked up in an array
 
@@ -66,6 +78,14 @@ def _rounded(key: Rounded, columns: Columns) -> exp.Expression:
     doubled = plus(times(columns.dialect.wide(value), integer(2 * key.steps)), integer(last))
     rounded = columns.dialect.quotient(doubled, integer(2 * last))
     return exp.Case().when(exp.GT(this=value.copy(), expression=integer(last)), integer(key.steps + 1)).else_(rounded)
+
+
+@key_of.register
+def _cyclic(key: Cyclic, columns: Columns) -> exp.Expression:
+    value, last = columns.value(key.attribute), columns.last_value(key.attribute)
+    moved = plus(columns.dialect.wide(value), integer(key.offset))
+    stretch = modulo(exp.paren(columns.dialect.quotient(moved, integer(key.unit))), key.period)
+    return exp.Case().when(exp.GT(this=value.copy(), expression=integer(last)), integer(key.period)).else_(stretch)
 
 
 @key_of.register

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from dpmine.base.errors import ExpressionError
-from dpmine.codes.domain import Column
+from dpmine.codes.domain import Column, Values
 
 MISSING = "(missing)"
 """The label of rows that have no value, and their place in an order: behind every number."""
@@ -49,6 +49,11 @@ class Attribute(ABC):
     def title(self) -> str:
         """Its name with the unit of its numbers."""
         return f"{self.name} ({self.measured_in})" if self.measured_in else self.name
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns of a table that its values come from."""
+        return (self.name,)
 
     @property
     @abstractmethod
@@ -194,6 +199,19 @@ class Ordered(Single):
 
     def label(self, code: int) -> str:
         return self.written(self.point(code)) if code < self.cells else MISSING
+
+
+class Measured(Ordered):
+    """An ordered attribute whose values stand for numbers an even step apart: it has quantiles."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> Values:
+        """What values stand for, as the kernel knows them."""
+
+    @property
+    def column(self) -> Column:
+        return Column(self.size, self.gap is not None, tuple(self.starts), self.values, self.numbers)
 
 
 class Listed(Attribute):

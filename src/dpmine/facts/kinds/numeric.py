@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 from dpmine.base.decimals import parse_decimal, plain
 from dpmine.base.errors import ExpressionError, SchemaError
 from dpmine.codes.domain import Column, Values
-from dpmine.facts.kinds.kind import DROP, MISSING, OWN, Ordered
+from dpmine.facts.kinds.kind import DROP, MISSING, OWN, Measured
+from dpmine.facts.moments import MomentRule
 
 MOST_GRID_POINTS = 4096
 MOST_STEPS = 2**30
@@ -29,7 +30,7 @@ _EXACT = Context(prec=60)  # numbers have at most 27 digits, values at most 10: 
 
 
 @dataclass(frozen=True, eq=False)
-class Numeric(Ordered):
+class Numeric(Measured):
     """A numeric attribute: clamped to low and high, and rounded to the nearest of low, low + resolution, and so on.
 
     That value is what sums, means, quantiles and comparisons are about, and what makes two rows the same. The grid is what
@@ -39,6 +40,9 @@ class Numeric(Ordered):
     step        of an even grid; None where there are edges or a scale
     missing     what nulls, NaN and text that is no number become: "own", "drop", or a number
     resolution  None: 1 where bounds and edges are whole, else the power of ten that writes them (and None where it is that)
+    days_between  two columns of dates or moments: the number is the days from the first to the second, of the moments as
+                they stand there, before anything is clamped; missing where either is
+    rule        how these two are read
     """
 
     kind: ClassVar[str] = "numeric"
@@ -50,6 +54,8 @@ class Numeric(Ordered):
     resolution: Decimal | None = None
     edges: tuple[Decimal, ...] = ()
     scale: str | None = None
+    days_between: tuple[str, ...] = ()
+    rule: MomentRule = MomentRule()  # noqa: RUF009 (frozen)
 
     def __post_init__(self) -> None:
         where = f"Attribute {self.name!r}"
@@ -67,6 +73,10 @@ class Numeric(Ordered):
             raise SchemaError(f"{where}: needs low < high, and a positive step and resolution.")
         if not isinstance(self.missing, str) and not self.low <= self.missing <= self.high:
             raise SchemaError(f'{where}: \'missing\' must lie within its bounds, or be "own" or "drop".')
+        if len(self.days_between) not in (0, 2):
+            raise SchemaError(f"{where}: 'days_between' names two columns, the first one first.")
+        if not self.days_between and self.rule != MomentRule():
+            raise SchemaError(f"{where}: 'format' and 'zone' say how the columns of 'days_between' are read.")
         if self.resolution == self._written_resolution:
             object.__setattr__(self, "resolution", None)  # attributes that mean the same are equal
         self._check_values(where)
@@ -81,7 +91,8 @@ class Numeric(Ordered):
 
     @cached_property
     def _meaning(self) -> tuple[Any, ...]:
-        return self.name, self.low, self.high, self.finest, self.step, self.edges, self.scale, self.missing
+        grid = self.finest, self.step, self.edges, self.scale
+        return self.name, self.low, self.high, *grid, self.missing, self.days_between, self.rule
 
     def _check_values(self, where: str) -> None:
         if self.values < 2:
@@ -128,7 +139,6 @@ class Numeric(Ordered):
 
     @cached_property
     def numbers(self) -> Values:
-        """What values stand for, as the kernel knows them."""
         return Values(Fraction(self.low), Fraction(self.finest), self.values)
 
     def value_point(self, value: int) -> Decimal:
@@ -182,7 +192,7 @@ class Numeric(Ordered):
 
     @cached_property
     def column(self) -> Column:
-        return Column(self.size, self.gap is not None, tuple(self.starts), self.values, self.numbers)
+        return super().column
 
     def middle(self, code: int) -> Decimal:
         """The middle of the values of a cell."""
@@ -196,6 +206,10 @@ class Numeric(Ordered):
 
     def written(self, number: Decimal) -> str:
         return plain(number) if number.is_finite() else MISSING
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.days_between or (self.name,)
 
     def describe(self) -> str:
         return (
@@ -213,6 +227,8 @@ class Numeric(Ordered):
             form["scale"] = self.scale
         else:
             form["edges"] = list(self.edges)
+        if self.days_between:
+            form |= {"days_between": list(self.days_between)} | self.rule.form()
         return form | {"missing": self.missing}
 
 

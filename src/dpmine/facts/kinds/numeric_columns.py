@@ -1,5 +1,6 @@
 """Columns of numbers: their table in a schema file, their values, and drafted bounds and steps."""
 
+import math
 from decimal import Decimal
 from typing import Any
 
@@ -7,31 +8,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.decimals import plain
+from dpmine.facts.calendar import DAY
 from dpmine.facts.encoding import Codes, smallest_type
 from dpmine.facts.kinds.columns import ColumnInHand, Proposal, SingleColumns
 from dpmine.facts.kinds.kind import OWN
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.numeric_drafts import propose_numeric, why_codes
 from dpmine.facts.kinds.shifts import Shift
+from dpmine.facts.moments import BILLION, MomentRule, Moments, pattern_of, zone_of
 from dpmine.facts.sources import Source
-from dpmine.facts.toml_tables import list_at, number_at, refuse_unknown_keys, value_at
+from dpmine.facts.toml_tables import list_at, number_at, refuse_unknown_keys, texts_of, value_at
 
 
 class NumericColumns(SingleColumns[Numeric]):
     name = Numeric.kind
 
     def read(self, name: str, table: dict[str, Any], where: str) -> Numeric:
-        refuse_unknown_keys(table, {"kind", "low", "high", "step", "edges", "scale", "resolution", "missing"}, where)
+        known = {"kind", "low", "high", "step", "edges", "scale", "resolution", "missing", "days_between", "format", "zone"}
+        refuse_unknown_keys(table, known, where)
         low, high = number_at(table, "low", where), number_at(table, "high", where)
         resolution = number_at(table, "resolution", where) if "resolution" in table else None
         edges = tuple(number_at({"edge": edge}, "edge", where) for edge in list_at(table, "edges", where))
         scale = value_at(table, "scale", str, where) if "scale" in table else None
         even = Decimal(1) if not edges and scale is None else None
         step = number_at(table, "step", where) if "step" in table else even
-        return Numeric(name, low, high, step, _missing_at(table, where), resolution, edges, scale)
+        between = texts_of(table.get("days_between", []), f"{where}: 'days_between'")
+        missing, rule = _missing_at(table, where), rule_at(table, where)
+        return Numeric(name, low, high, step, missing, resolution, edges, scale, between, rule)
 
     def encode(self, source: Source, attribute: Numeric) -> Codes:
-        return encode_numbers(source.numbers(attribute.name), attribute)
+        return encode_numbers(numbers_of(source, attribute), attribute)
 
     def shown(self, attribute: Numeric) -> NDArray[Any]:
         """The middle of each cell's values, as whole numbers where all are; None for gaps."""
@@ -40,7 +46,7 @@ class NumericColumns(SingleColumns[Numeric]):
         return np.array(numbers) if attribute.gap is None else np.array([*numbers, None], dtype=object)
 
     def check(self, source: Source, attribute: Numeric) -> dict[str, int]:
-        numbers = source.numbers(attribute.name)
+        numbers = numbers_of(source, attribute)
         constant = "" if attribute.gap is not None else f", set to {attribute.missing}"
         return {
             f"missing or no number{constant}": int(np.sum(np.isnan(numbers))),
@@ -49,7 +55,7 @@ class NumericColumns(SingleColumns[Numeric]):
         }
 
     def shift(self, source: Source, attribute: Numeric) -> Shift | None:
-        numbers = source.numbers(attribute.name)
+        numbers = numbers_of(source, attribute)
         values = encode_numbers(numbers, attribute).astype(np.int64)
         counted = values[values < attribute.values]  # a constant for gaps counts, a gap does not
         low, high = float(attribute.low), float(attribute.value_point(attribute.values - 1))
@@ -71,6 +77,20 @@ class NumericColumns(SingleColumns[Numeric]):
         return propose_numeric(column)
 
 
+def numbers_of(source: Source, attribute: Numeric) -> NDArray[np.float64]:
+    """The numbers of a column as they are, or the days between the dates of two."""
+    if not attribute.days_between:
+        return source.numbers(attribute.name)
+    return days_between(*(source.moments(name, attribute.rule) for name in attribute.days_between))
+
+
+def days_between(first: Moments, second: Moments) -> NDArray[np.float64]:
+    """Whole seconds and nanoseconds apart, in doubles: every engine computes the same; NaN where one is missing."""
+    seconds = (second.seconds - first.seconds).astype(np.float64)
+    parts = (second.nanoseconds - first.nanoseconds).astype(np.float64)
+    return np.where(first.known & second.known, (seconds + parts / float(BILLION)) / float(DAY), math.nan)
+
+
 def encode_numbers(numbers: NDArray[np.float64], attribute: Numeric) -> Codes:
     """Clamped to the bounds and rounded to the nearest value; NaN becomes `missing`.
 
@@ -82,6 +102,15 @@ def encode_numbers(numbers: NDArray[np.float64], attribute: Numeric) -> Codes:
     nearest = np.floor(np.where(np.isnan(steps), 0, steps) + 0.5).astype(np.int64)
     kind = smallest_type(attribute.values + 1)
     return np.where(np.isnan(numbers), attribute.missing_value, nearest).astype(kind)
+
+
+def rule_at(table: dict[str, Any], where: str, *, clock: bool = False) -> MomentRule:
+    """How moments are read, by what the schema states."""
+    form, zone = (value_at(table, key, str, where) if key in table else "" for key in ("format", "zone"))
+    rule = MomentRule(form, zone_of(zone, where) if zone else 0, clock)
+    if form:
+        pattern_of(form)  # refused here if it is none
+    return rule
 
 
 def _missing_at(table: dict[str, Any], where: str) -> Decimal | str:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dpmine.base.errors import SchemaError
 from dpmine.facts.encoding import Codes, Lists, codes_of_values
 from dpmine.facts.kinds.columns import ColumnInHand, ColumnKind, Proposal, SingleColumns
+from dpmine.facts.kinds.dates_columns import DateColumns, DateTimeColumns, TimeColumns
 from dpmine.facts.kinds.items_columns import ItemColumns
 from dpmine.facts.kinds.kind import Attribute, Listed, Ordered, Single
 from dpmine.facts.kinds.nominal_columns import NominalColumns
@@ -71,5 +72,5 @@ def values_of(attribute: Single) -> NDArray[Any]:
 
 
 # Drafts ask the latest first: any column can be read as categories.
-for _kind in (NominalColumns(), NumericColumns(), ItemColumns()):
+for _kind in (NominalColumns(), NumericColumns(), ItemColumns(), DateColumns(), DateTimeColumns(), TimeColumns()):
     register(_kind)

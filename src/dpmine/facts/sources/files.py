@@ -19,11 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.errors import DataError
+from dpmine.facts.moments import MomentRule, Moments
 from dpmine.facts.reading_rules import DEFAULT_RULES, ReadingRules, grouped_number
 from dpmine.facts.sources import delimited, excel, json_lines
 from dpmine.facts.sources.lines_read import Flat, LinesRead
+from dpmine.facts.sources.moments_in_sql import moment_of
 from dpmine.facts.sources.source import places_of_numbers, places_of_texts
-from dpmine.facts.value_texts import list_of_texts, number_of_value, text_of_value, texts_of_moments
+from dpmine.facts.sources.texts_in_sql import FLOATS, NUMBER_OF_TEXT, number_of, text_of
+from dpmine.facts.value_texts import list_of_texts, number_of_value, text_of_value
 
 PACKED = ("", ".gz", ".zst")
 ENDINGS = {
@@ -33,10 +36,6 @@ ENDINGS = {
     "excel": (".xlsx", ".xlsm"),
 }
 """Of files' names, for each kind of file."""
-WHOLE_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
-
-# SQL over a column c, the same wherever files are read.
-TEXT_OF_BOOLEAN = "CASE WHEN c THEN 'True' WHEN NOT c THEN 'False' END"
 
 # Parquet files state the smallest and largest value of each column chunk and leave NaN out. An optimizer that trusts these
 # numbers takes isnan() for false in a chunk of zeros with one NaN: how that row is read would depend on the others. So
@@ -44,7 +43,6 @@ TEXT_OF_BOOLEAN = "CASE WHEN c THEN 'True' WHEN NOT c THEN 'False' END"
 ROW_BY_ROW = "SET disabled_optimizers = 'statistics_propagation,filter_pushdown'"
 
 ROWS_OF_FILES = "rows_of_files"
-NOT_A_TIME = np.iinfo(np.int64).min
 
 
 ENDINGS_OF_TABS = tuple(ending + packed for ending in (".tsv", ".tab") for packed in PACKED)
@@ -127,7 +125,7 @@ class FileSource:
             options: Any = {} if memory_limit is None else {"memory_limit": memory_limit}
             self._connection = duckdb.connect(self._place(keep=keep_in_files), config=options)
             self.columns, self._types = self._parquet(files) if self.kind == "parquet" else self._text(files, names)
-            if {"FLOAT", "DOUBLE"} & set(self._types):
+            if set(FLOATS) & set(self._types):
                 self._connection.execute(ROW_BY_ROW)
         except BaseException as error:
             self.close()
@@ -269,30 +267,20 @@ class FileSource:
             return self._rows(name, expression).fetchnumpy()["c"]
 
     def holds_floats(self, name: str) -> bool:
-        return self.type_name(name) in ("FLOAT", "DOUBLE")
+        return self.type_name(name) in FLOATS
 
     def _text_expression(self, name: str) -> str | None:
-        """SQL for the text of a value where DuckDB writes it as we do, else None: Python then reads value by value."""
-        kind = self.type_name(name)
-        if kind == "BOOLEAN":
-            return TEXT_OF_BOOLEAN
-        return "CAST(c AS VARCHAR)" if kind in ("VARCHAR", *WHOLE_NUMBERS) else None
+        """SQL for the text of a value, else None: Python then reads value by value."""
+        return text_of(self.type_name(name))
 
     def _objects(self, name: str) -> list[Any]:
-        """Python's values; dates and moments as texts, since Python's own end with the year 9999 and with microseconds."""
-        kind = self.type_name(name)
-        if kind == "DATE":
-            days = np.ma.asarray(self._query(name, "date_diff('day', DATE '1970-01-01', c)"))
-            return texts_of_moments(np.ma.filled(days, NOT_A_TIME).astype("datetime64[D]"), zoned=False)
-        if kind.startswith("TIMESTAMP") and not kind.endswith("]"):
-            moments = np.ma.filled(self._query(name, "c"), np.datetime64("NaT"))
-            return texts_of_moments(moments, zoned="TZ" in kind or "ZONE" in kind)
+        """Python's values."""
         with _one_sentence(name):
             return [row[0] for row in self._rows(name, "c").fetchall()]
 
     def category_codes(self, name: str, categories: tuple[str, ...]) -> NDArray[np.int64]:
         expression = self._text_expression(name)
-        if self.type_name(name) in ("FLOAT", "DOUBLE"):
+        if self.type_name(name) in FLOATS:
             return places_of_numbers(self.numbers(name), categories)
         if expression is None:
             return places_of_texts(self.texts(name), categories)
@@ -303,13 +291,22 @@ class FileSource:
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         kind = self.type_name(name)
-        if kind == "VARCHAR":
-            numbers = self._query(name, number_of_text(self.read))
-        elif kind in ("BOOLEAN", "FLOAT", "DOUBLE", *WHOLE_NUMBERS):
-            numbers = self._query(name, "CAST(c AS DOUBLE)")
+        expression = number_of_text(self.read) if kind == "VARCHAR" else number_of(kind)
+        if expression is None:
+            numbers: Any = np.fromiter(map(number_of_value, self._objects(name)), np.float64, self.rows)
         else:
-            numbers = np.fromiter(map(number_of_value, self._objects(name)), np.float64, self.rows)
+            numbers = self._query(name, expression)
         return _filled(numbers, math.nan).astype(np.float64)
+
+    def moments(self, name: str, rule: MomentRule) -> Moments:
+        found = moment_of(self.type_name(name), rule)
+        if found is None:
+            return rule.moments(self._objects(name))
+        with _one_sentence(name):
+            both = self._rows(name, f"{found.seconds} AS s, {found.nanoseconds}").fetchnumpy()
+        known = ~np.ma.getmaskarray(np.ma.asarray(both["s"]))
+        seconds, parts = (np.where(known, _filled(both[each], 0).astype(np.int64), 0) for each in ("s", "c"))
+        return Moments(seconds, parts, known)
 
     def texts(self, name: str) -> list[str | None]:
         expression = self._text_expression(name)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.errors import DataError
+from dpmine.facts.moments import MomentRule, Moments, StoredMoment
 from dpmine.facts.reading_rules import DEFAULT_RULES
 from dpmine.facts.sources.lines_read import LinesRead
 from dpmine.facts.sources.source import places_of_numbers, places_of_texts
@@ -97,6 +98,16 @@ class FrameSource:
     def texts(self, name: str) -> list[str | None]:
         return [text_of_value(item) for item in self._array(name).tolist()]
 
+    def moments(self, name: str, rule: MomentRule) -> Moments:
+        if name in self._values:
+            return rule.moments(self._values[name])
+        series = self._frame.get_column(self._names[name])
+        if _is_of(series, "Datetime", "Date"):
+            array = series.to_numpy()
+            if array.dtype.kind == "M":
+                return rule.moments_of_array(array, zoned=_is_zoned(series))
+        return rule.moments(series.to_list())
+
     def lists(self, name: str, separator: str) -> list[list[str]]:
         return [list_of_texts(item, separator) for item in self._array(name).tolist()]
 
@@ -117,13 +128,22 @@ def _values_of_series(series: Any) -> NDArray[Any]:
     """
     if str(series.dtype) in NUMPY_NUMBERS and series.null_count() == 0:
         return np.asarray(series.to_numpy())
-    if type(series.dtype).__name__ in ("Datetime", "Date", "Duration"):
+    if _is_of(series, "Datetime", "Date", "Duration"):
         array = series.to_numpy()
         if array.dtype.kind == "M":
-            return _as_objects(texts_of_moments(array, zoned=bool(getattr(series.dtype, "time_zone", None))))
+            texts = texts_of_moments(array, zoned=_is_zoned(series))
+            return _as_objects([None if text is None else StoredMoment(text) for text in texts])
         if array.dtype.kind == "m":
             return _as_objects(texts_of_durations(array))
     return _as_objects(series.to_list())
+
+
+def _is_of(series: Any, *types: str) -> bool:
+    return type(series.dtype).__name__ in types
+
+
+def _is_zoned(series: Any) -> bool:
+    return bool(getattr(series.dtype, "time_zone", None))
 
 
 def _as_objects(values: list[Any]) -> NDArray[Any]:

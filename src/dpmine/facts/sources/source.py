@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpmine.base.errors import DataError
+from dpmine.facts.moments import MomentRule, Moments
 from dpmine.facts.reading_rules import ReadingRules
 from dpmine.facts.sources.lines_read import LinesRead
 from dpmine.facts.value_texts import text_of_value
@@ -50,6 +51,10 @@ class Source(Protocol):
 
     def texts(self, name: str) -> list[str | None]:
         """Each value as text; None where it is missing."""
+        ...
+
+    def moments(self, name: str, rule: MomentRule) -> Moments:
+        """Each value as a moment, by the rule."""
         ...
 
     def lists(self, name: str, separator: str) -> list[list[str]]:

@@ -8,14 +8,19 @@ from sqlglot import exp
 from dpmine.base.errors import DataError
 from dpmine.engines.sql.columns import PERSON, code_names, list_names, value_names
 from dpmine.engines.sql.duckdb.dialect import DUCKDB, transformed
-from dpmine.engines.sql.expressions import band_of_runs, call, is_not_null
+from dpmine.engines.sql.expressions import band_of_runs, call, integer, is_not_null, minus, modulo, plus
+from dpmine.facts.calendar import DAY
+from dpmine.facts.kinds.dates import Dated, Time
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.kind import Attribute, Ordered
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
+from dpmine.facts.moments import BILLION, MomentRule
 from dpmine.facts.schema import Schema
 from dpmine.facts.sources import FileSource
-from dpmine.facts.sources.files import ROWS_OF_FILES, TEXT_OF_BOOLEAN, WHOLE_NUMBERS, number_of_text
+from dpmine.facts.sources.files import ROWS_OF_FILES, number_of_text
+from dpmine.facts.sources.moments_in_sql import moment_of
+from dpmine.facts.sources.texts_in_sql import FLOATS, WHOLE_NUMBERS, number_of, text_of
 from dpmine.facts.value_texts import text_of_value
 
 # Codes are wide integers: in a type that just holds them, adding to a code would fail for some rows and not for others.
@@ -79,18 +84,26 @@ class _Column:
         return self.source.type_name(self.name)
 
     def text(self) -> exp.Expression:
-        if self.kind == "BOOLEAN":
-            return _over(TEXT_OF_BOOLEAN, self.sql)
-        if self.kind == "VARCHAR" or self.kind in WHOLE_NUMBERS:
-            return _cast(self.sql, "VARCHAR")
-        raise self.unread()
+        return self._over(text_of(self.kind))
 
     def number(self) -> exp.Expression:
         if self.kind == "VARCHAR":
-            return _over(number_of_text(self.source.read), self.sql)
-        if self.kind in ("BOOLEAN", "FLOAT", "DOUBLE", *WHOLE_NUMBERS):
-            return _cast(self.sql, "DOUBLE")
-        raise self.unread()
+            return self._over(number_of_text(self.source.read))
+        return self._over(number_of(self.kind))
+
+    def moment(self, rule: MomentRule) -> tuple[exp.Expression, exp.Expression]:
+        """Whole seconds since 1970, and the nanoseconds after them."""
+        found = moment_of(self.kind, rule)
+        if found is None:
+            raise self.unread()
+        return self._over(found.seconds), self._over(found.nanoseconds)
+
+    def _over(self, fixed: str | None) -> exp.Expression:
+        """One of our fixed expressions over c, for this column."""
+        if fixed is None:
+            raise self.unread()
+        tree = exp.condition(fixed, dialect=DUCKDB.name)
+        return tree.transform(lambda node: self.sql if isinstance(node, exp.Column) and node.name == "c" else node)
 
     def texts(self, separator: str) -> exp.Expression:
         """The list of texts in each row."""
@@ -125,13 +138,13 @@ def _value_of(attribute: Attribute, column: _Column) -> exp.Expression:
 
 @_value_of.register
 def _category(attribute: Nominal, column: _Column) -> exp.Expression:
-    if column.kind in ("FLOAT", "DOUBLE"):
+    if column.kind in FLOATS:
         code = _float_code(attribute, column.number())
     else:
         code = column.place_in(attribute.categories, column.text())
     if attribute.unlisted_code != attribute.empty_code:
         nothing = [exp.Is(this=column.sql, expression=exp.null())]
-        nan = [call("isnan", column.sql)] if column.kind in ("FLOAT", "DOUBLE") else []
+        nan = [call("isnan", column.sql)] if column.kind in FLOATS else []
         empty = exp.or_(*nothing, *nan)
         rest: exp.Expression = exp.Case().when(empty, _number(attribute.empty_code)).else_(_number(attribute.unlisted_code))
     else:
@@ -142,7 +155,7 @@ def _category(attribute: Nominal, column: _Column) -> exp.Expression:
 @_value_of.register
 def _nearest_value(attribute: Numeric, column: _Column) -> exp.Expression:
     """As `numeric_columns.encode_numbers`, step by step in doubles."""
-    number = column.number()
+    number = _days_between(attribute, column) if attribute.days_between else column.number()
     low, high = float(attribute.low), float(attribute.value_point(attribute.values - 1))
     clamped = exp.Greatest(this=exp.Least(this=number, expressions=[_double(high)]), expressions=[_double(low)])
     above = exp.paren(exp.Sub(this=clamped, expression=_double(low)))
@@ -150,6 +163,28 @@ def _nearest_value(attribute: Numeric, column: _Column) -> exp.Expression:
     nearest = _cast(exp.Floor(this=exp.Add(this=steps, expression=_double(0.5))), CODE)
     missing = exp.or_(exp.Is(this=number.copy(), expression=exp.null()), call("isnan", number.copy()))
     return _cast(exp.Case().when(missing, _number(attribute.missing_value)).else_(nearest), CODE)
+
+
+def _days_between(attribute: Numeric, column: _Column) -> exp.Expression:
+    """As `numeric_columns.days_between`, step by step in doubles."""
+    columns = [_Column(column.source, name) for name in attribute.days_between]
+    first, second = (each.moment(attribute.rule) for each in columns)
+    seconds, parts = (_cast(minus(after, before), "DOUBLE") for before, after in zip(first, second, strict=True))
+    broken = exp.paren(exp.Div(this=parts, expression=_double(BILLION)))
+    return exp.paren(exp.Div(this=plus(seconds, broken), expression=_double(DAY)))
+
+
+@_value_of.register
+def _moment(attribute: Dated, column: _Column) -> exp.Expression:
+    """As `dates_columns.encode_moments`, in whole numbers."""
+    seconds, _ = column.moment(attribute.rule)
+    if isinstance(attribute, Time):
+        seconds = modulo(plus(modulo(exp.paren(seconds), DAY), integer(DAY)), DAY)
+    bounded = exp.Least(this=seconds, expressions=[integer(attribute.last)])
+    clamped = exp.Greatest(this=bounded, expressions=[integer(attribute.first)])
+    value = exp.paren(exp.IntDiv(this=minus(clamped, integer(attribute.first)), expression=_number(attribute.step)))
+    missing = exp.Is(this=seconds.copy(), expression=exp.null())
+    return _cast(exp.Case().when(missing, _number(attribute.missing_value)).else_(value), CODE)
 
 
 @_value_of.register
@@ -169,12 +204,6 @@ def _person(source: FileSource, name: str) -> exp.Expression:
     text = _Column(source, name).text()
     empty = exp.EQ(this=call("trim", text.copy(), _written(WHITE_SPACE)), expression=exp.Literal.string(""))
     return exp.Case().when(empty, exp.null()).else_(text)
-
-
-def _over(fixed: str, column: exp.Expression) -> exp.Expression:
-    """One of our fixed expressions over c, for this column."""
-    tree = exp.condition(fixed, dialect=DUCKDB.name)
-    return tree.transform(lambda node: column.copy() if isinstance(node, exp.Column) else node)
 
 
 def _pieces(text: exp.Expression, separator: str) -> exp.Expression:

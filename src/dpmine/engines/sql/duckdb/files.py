@@ -31,7 +31,7 @@ class DuckDBFiles:
     dialect: Dialect = DUCKDB
 
     def __post_init__(self) -> None:
-        require_columns(self.source, [attribute.name for attribute in self.schema.attributes])
+        require_columns(self.source, [name for attribute in self.schema.attributes for name in attribute.reads])
         self.encoding = encoding_of(self.source, self.schema)
         self.coded = coded_rows(self.source, self.schema)
         self._read_everything_once()
