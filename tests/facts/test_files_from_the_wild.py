@@ -9,6 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,6 +32,7 @@ from dpmine.facts.sources import FileSource, open_source
 from dpmine.facts.sources import delimited as delimited_text
 from dpmine.facts.sources import lines as lines_of_files
 from dpmine.facts.sources.detecting import detected_rules
+from dpmine.facts.sources.files import number_of_text
 from dpmine.facts.sources.lines_read import LinesRead
 from dpmine.facts.value_texts import number_of_value
 
