@@ -9,13 +9,19 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpmine.base.errors import DataError
 from dpmine.facts.facts import Facts, Unit
+from dpmine.facts.kinds.amounts import GAP_WORDS
 from dpmine.facts.kinds.kind import Attribute, Single
+from dpmine.facts.kinds.numeric import Numeric
 from dpmine.facts.kinds.registry import kind_of
 from dpmine.facts.kinds.shifts import Shift
 from dpmine.facts.sources import Source, reading, require_columns, require_persons
 from dpmine.facts.sources.lines_read import LinesRead
+
+MOSTLY = 0.9  # of the texts of a column that is meant to hold numbers
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,8 @@ class ColumnReport:
     shift: Shift | None = None
     of_rows: bool = True
     """Whether rows are counted, and not items of lists."""
+    no_number: int = 0
+    """Texts that are no number where numbers are meant, if most are: then the file is read by wrong rules."""
 
     def words(self, rows: int) -> str:
         changed = [
@@ -109,7 +117,13 @@ class TableReport:
 
 
 def require_read(report: TableReport, *, unread_at_most: float) -> None:
-    """Refuse a table of which a larger share of lines was not read as it stands."""
+    """Refuse a table of which a larger share of lines was not read as it stands, or numbers are not read as such."""
+    for column in report.columns:
+        if column.no_number:
+            raise DataError(
+                f"Most texts in {column.attribute!r} are no numbers under this schema. Say in [read] how numbers are written "
+                "('decimal', 'thousands'), or describe the column otherwise."
+            )
     if report.lines.share > unread_at_most:
         raise DataError(
             f"More than {unread_at_most:.2%} of the lines were not read as they stand. Say in [read] of the schema how "
@@ -134,4 +148,17 @@ def check_table(table: Any, facts: Facts) -> TableReport:
 def _column(source: Source, attribute: Attribute) -> ColumnReport:
     kind = kind_of(attribute)
     changes, shift = kind.check(source, attribute), kind.shift(source, attribute)
-    return ColumnReport(attribute.name, changes, shift, of_rows=isinstance(attribute, Single))
+    unread = _no_numbers(source, attribute.name) if isinstance(attribute, Numeric) else 0
+    return ColumnReport(attribute.name, changes, shift, isinstance(attribute, Single), unread)
+
+
+def _no_numbers(source: Source, name: str) -> int:
+    """How many values are texts that are no number; 0 unless most of all that there are."""
+    if name not in source.columns:  # made of other columns
+        return 0
+    numbers = np.isnan(source.numbers(name))
+    if not np.mean(numbers) > MOSTLY:
+        return 0
+    texts = [text is not None and text.strip().lower() not in GAP_WORDS for text in source.texts(name)]
+    found = int(np.sum(numbers & np.array(texts)))
+    return found if found > MOSTLY * sum(texts) else 0
