@@ -121,8 +121,8 @@ def require_read(report: TableReport, *, unread_at_most: float) -> None:
     for column in report.columns:
         if column.no_number:
             raise DataError(
-                f"Most texts in {column.attribute!r} are no numbers under this schema. Say in [read] how numbers are written "
-                "('decimal', 'thousands'), or describe the column otherwise."
+                f"Most texts in {column.attribute!r} are no numbers under this schema. Say in [read] how numbers are "
+                "written ('decimal', 'thousands'), or describe the column otherwise."
             )
     if report.lines.share > unread_at_most:
         raise DataError(
@@ -157,7 +157,7 @@ def _no_numbers(source: Source, name: str) -> int:
     if name not in source.columns:  # made of other columns
         return 0
     numbers = np.isnan(source.numbers(name))
-    if not np.mean(numbers) > MOSTLY:
+    if not np.sum(numbers) > MOSTLY * source.rows:
         return 0
     texts = [text is not None and text.strip().lower() not in GAP_WORDS for text in source.texts(name)]
     found = int(np.sum(numbers & np.array(texts)))
