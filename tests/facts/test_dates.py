@@ -175,6 +175,13 @@ def test_mistakes_in_datetimes_times_and_differences() -> None:
             Schema.from_toml(TOML.replace(line, instead))
 
 
+def test_bounds_may_be_pythons_dates() -> None:
+    days: Any = dt.date(2013, 1, 1), dt.date(2013, 2, 1)
+    assert Date("x", *days) == Date("x", "2013-01-01", "2013-02-01")
+    midnight: Any = dt.datetime(2013, 2, 1)
+    assert DateTime("x", days[0], midnight).high == "2013-02-01 00:00"  # said as a moment, and not as a day
+
+
 def test_by_default_a_second_is_the_resolution_where_it_fits() -> None:
     assert DateTime("x", "2013-01-01", "2013-12-31").resolution == "1s"
     assert DateTime("x", "1900-01-01", "2013-12-31").resolution == "1min"
