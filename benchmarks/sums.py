@@ -9,13 +9,15 @@ one with both.
 Keys:
     rows                            how many rows
     runs                            how many turns the medians are of
-    seconds[column][candidate]      medians, of `ours`, `empty` (ours, on an empty table) and `bare`
+    seconds[column][candidate]      medians, of `ours`, `empty` (ours, on an empty table) and `bare`, each in one thread: of
+                                    the processor, since a few milliseconds on a busy machine say how busy it is
     sum_over_bare[column]           (ours - empty) / bare, of medians
     bytes_a_row[column]             of the arrays that the engine holds
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -77,7 +79,8 @@ def measured(table: EncodedTable) -> dict[str, list[float]]:
         turns = iter(range(1, RUNS + 1))
         return lambda: private.mean("x", epsilon=Decimal(next(turns)) / 1000)  # each another one: none is remembered
 
-    return interleaved(RUNS, ours=mean_of(table), empty=mean_of(empty), bare=lambda: values.sum(dtype=np.int64))
+    timed = {"ours": mean_of(table), "empty": mean_of(empty), "bare": lambda: values.sum(dtype=np.int64)}
+    return interleaved(RUNS, time.process_time, **timed)
 
 
 if __name__ == "__main__":

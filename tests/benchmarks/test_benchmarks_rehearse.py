@@ -25,6 +25,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 BENCHMARKS = [
     "adult_trees",
     "counting",
+    "coverage",
     "kmeans",
     "ledger_opening",
     "mechanisms",

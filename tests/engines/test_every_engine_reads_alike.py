@@ -98,7 +98,8 @@ def test_columns_of_every_plain_type_have_the_same_codes_as_categories_and_as_nu
     path = tmp_path / "typed.parquet"
     pq.write_table(pa.table({"x": column}), path)
     texts = ("1", "1.0", "1.5", "0", "2", "True", "False", "inf", "x'; DROP TABLE rows_of_files; --", "é", "other")
-    assert_codes_as_in_memory(engine, path, Schema("texts", (Nominal("x", texts, "other", missing="other"),), 100))
+    for other, missing in (("other", "other"), ("other", "own"), ("other", "0"), (None, "own"), (None, "drop")):
+        assert_codes_as_in_memory(engine, path, Schema("texts", (Nominal("x", texts, other, missing=missing),), 100))
     assert_codes_as_in_memory(
         engine, path, Schema("numbers", (Numeric("x", Decimal(0), Decimal(3), Decimal("0.5"), Decimal(1)),), 100)
     )

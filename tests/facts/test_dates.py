@@ -346,7 +346,7 @@ def test_quantiles_of_dates_are_dates_and_sums_are_refused(private: dm.PrivateTa
     with pytest.raises(TypeError, match="2013-01-01 is no number"):
         float(median)
     assert private.where("seen >= 2013-02-01").median("seen", epsilon=EXACT).value == dt.datetime(2013, 6, 1, 12, 30)
-    assert private.min("woken", epsilon=EXACT).value == dt.time(6, 30)
+    assert private.where('woken < "07:00"').median("woken", epsilon=EXACT).value == dt.time(6, 30)
     assert private.where("admitted is not missing").max("stay", epsilon=EXACT).value == 30.0
     for ask in (private.sum, private.mean, private.std):
         with pytest.raises(RequestError, match=r"'admitted' is a date, so its values have no sum\. It has a median"):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,6 +32,7 @@ from dpmine.facts.sources import FileSource, open_source
 from dpmine.facts.sources import delimited as delimited_text
 from dpmine.facts.sources import lines as lines_of_files
 from dpmine.facts.sources.detecting import detected_rules
+from dpmine.facts.sources.files import number_of_text
 from dpmine.facts.sources.lines_read import LinesRead
 from dpmine.facts.value_texts import number_of_value
 
@@ -455,3 +457,12 @@ def test_lines_that_are_whole_have_nothing_told(tmp_path: Path) -> None:
     assert "lines were" not in str(report)
     assert Decimal(report.lines.lines) == 1
     assert delimited_text.MOST_LINES == 1000
+
+
+@pytest.mark.parametrize("text", ["+-1,5", "-+1", "+-1.234,5"])
+def test_two_signs_make_no_number_where_marks_are_taken_out_too(text: str) -> None:
+    """DuckDB's own cast reads '+-1' as -1, and Python's float does not."""
+    rules = ReadingRules(sep=";", thousands=".", decimal=",")
+    with duckdb.connect() as connection:
+        asked = connection.execute(f"SELECT {number_of_text(rules)} FROM (SELECT ? AS c)", [text]).fetchall()
+    assert asked == [(None,)]

@@ -122,3 +122,15 @@ def test_a_histogram_of_delays_has_a_label_for_gaps(data: dm.DataSet) -> None:
     counted = private.histogram("dep_delay", epsilon=1)
     assert counted["(missing)"] == pytest.approx(8255 - 2512, abs=30)
     assert private.where("dep_delay is missing").count(epsilon=1).value == pytest.approx(8255 - 2512, abs=30)
+
+
+@pytest.mark.parametrize(("unit", "labels"), [("month", 24), ("weekday", 7)])
+def test_flights_are_counted_by_the_calendar(unit: str, labels: int, data: dm.DataSet, flights: Path) -> None:
+    """At this epsilon noise reaches 10 in one of 1e21 counts."""
+    rows = pl.read_parquet(flights, columns=["tailnum", "time_hour"]).filter(pl.col("tailnum").is_not_null())
+    written = {"month": "%Y-%m", "weekday": "%A"}[unit]
+    truth = dict(rows.select(pl.col("time_hour").dt.strftime(written)).to_series().value_counts().iter_rows())
+    private = data.grant(f"calendar {unit}", epsilon=20_000)
+    told = private.histogram(dm.col("time_hour").by(unit), epsilon=5).to_dict()
+    assert len([label for label in told if label != "(missing)"]) == labels
+    assert all(abs(count - truth.get(label, 0)) <= 10 for label, count in told.items())

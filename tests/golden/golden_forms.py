@@ -7,6 +7,7 @@ the owner's budget says (the data set's remaining). Floats have 9 significant di
 from __future__ import annotations
 
 import math
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import singledispatch
@@ -155,6 +156,11 @@ def _(item: NoisyOffsetSums) -> Any:
 @form_of.register
 def _(item: GrownPrivateTree) -> Any:
     return {"cut": form_of(item.bits), **_paid(item)}
+
+
+@form_of.register
+def _(item: date) -> Any:
+    return item.isoformat()
 
 
 @form_of.register

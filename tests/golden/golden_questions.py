@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from golden_forms import solved
-from golden_table import GAPS, PERSONS, SCHEMA
+from golden_table import DATED, GAPS, PERSONS, SCHEMA
 from golden_world import question
 
 import dpmine as dm
@@ -187,6 +187,17 @@ GAPPED: dict[str, Callable[[dm.PrivateTable], Any]] = {
 }
 for _name, _ask in GAPPED.items():
     question(_name, _ask, schema=GAPS, duckdb=True)
+
+# -- of dates ----------------------------------------------------------------------------------------------------------
+
+BY_DATE: dict[str, Callable[[dm.PrivateTable], Any]] = {
+    "histogram/of months": lambda table: table.histogram(col("admitted").by("month"), epsilon=1),
+    "histogram/of weekdays": lambda table: table.histogram(col("admitted").by("weekday"), epsilon=1),
+    "count/from a date on": lambda table: table.where(col("admitted") >= "2014-02-03").count(epsilon=1),
+    "median/of dates": lambda table: table.median("admitted", epsilon=1),
+}
+for _name, _ask in BY_DATE.items():
+    question(_name, _ask, schema=DATED, duckdb=True)
 
 # -- through designed noise --------------------------------------------------------------------------------------------
 

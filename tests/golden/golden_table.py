@@ -9,11 +9,13 @@ from __future__ import annotations
 import csv
 import hashlib
 from dataclasses import replace
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.dates import Date
 from dpmine.facts.kinds.items import ItemList
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
@@ -59,6 +61,10 @@ GAPS = Schema(
     ("person",),
 )
 """Rows may lack a value, with a label of its own or dropped, and grids are coarser than values, even or not."""
+DATED = replace(
+    GAPS, name="golden-dates", attributes=(*GAPS.attributes, Date("admitted", "2013-01-01", "2014-12-31", "month"))
+)
+"""With the day on which a row was admitted, on a grid of months."""
 FOUR_CLASSES = replace(SCHEMA, class_attribute="ward")
 DRAFTED = replace(SCHEMA, drafted=True)
 
@@ -88,6 +94,7 @@ def _row(row: int) -> dict[str, Any]:
         "dose": dose,
         "weight": weight,
         "history": "|".join(items),
+        "admitted": str(date(2013, 1, 1) + timedelta(days=_drawn(row, "admitted", 730))),
         "diagnosis": DIAGNOSES[sick],
     }
 
@@ -99,6 +106,8 @@ ODD_CELLS: dict[int, dict[str, Any]] = {
     41: {"age": None},
     60: {"dose": -1.5},
     61: {"dose": 2.3},
+    62: {"admitted": None},
+    63: {"admitted": "2031-01-01"},
     90: {"history": "flu|mumps|asthma|flu|allergy"},
     120: {"person": None},
     150: {"diagnosis": "unknown"},

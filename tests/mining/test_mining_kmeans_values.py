@@ -23,6 +23,7 @@ from dpmine.codes.rows import LARGEST_POSITION
 from dpmine.facts.encoding import positions_of_values, rounded_values
 from dpmine.facts.kinds.kind import DROP, OWN
 from dpmine.facts.kinds.numeric import MOST_GRID_POINTS, Numeric
+from dpmine.facts.reading_rules import ReadingRules
 from dpmine.facts.schema import Schema
 from dpmine.mining.clustering import kmeans
 from dpmine.mining.clustering.space import Points, Space
@@ -354,3 +355,17 @@ def test_models_of_log_grids_and_gaps_come_back_from_their_files(name: str, tmp_
     assert again.to_svg(x="income", y="weight") == model.to_svg(x="income", y="weight")
     with dm.open(table, schema=PEOPLE, ledger=None, cap=1) as data:
         assert again.inertia(data.grant("alice", epsilon=1), epsilon=1).value >= 0
+
+
+def test_public_rows_are_read_by_the_rules_of_the_schema(tmp_path: Path) -> None:
+    """A point that parts thousands would make every value a thousand times too small, and every row the same cluster."""
+    values = [f"{1 + row % 2 * 7}.{100 + row}" for row in range(200)]  # 1.100 to 8.299, that is 1,100 to 8,299
+    path = tmp_path / "costs.csv"
+    path.write_text("cost;x\n" + "".join(f"{text};1\n" for text in values), encoding="utf-8")
+    cost = Numeric("cost", Decimal(0), Decimal(10_000), Decimal(100))
+    schema = Schema("costs", (cost,), 1000, read=ReadingRules(sep=";", thousands=".", decimal=","))
+    data = dm.open(path, schema=schema, cap=100, ledger=None)
+    model = dm.KMeans(2, epsilon=50, seed=1).fit(data.grant("miner", epsilon=50))
+    found = model.predict(path)
+    assert sorted(np.bincount(found, minlength=2).tolist()) == [100, 100]
+    data.close()

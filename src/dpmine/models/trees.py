@@ -135,11 +135,16 @@ def labels_of(key: Key, rows: Mapping[str, Codes], schema: Schema) -> NDArray[np
 
 def encode_rows(table: Any, schema: Schema, names: Sequence[str]) -> tuple[dict[str, Codes], int]:
     """The codes of the named columns of a public table, by the same rules as private rows, and the number of rows."""
+    encoded, rows = encode_values(table, schema, names)
+    return {name: codes_of(schema.single(name), values) for name, values in encoded.items()}, rows
+
+
+def encode_values(table: Any, schema: Schema, names: Sequence[str]) -> tuple[dict[str, Codes], int]:
+    """The values of the named columns of a public table, read and encoded by the same rules as private rows."""
     with reading(table, schema.read, names) as source:
         require_columns(source, list(names))
         tell_owner(source)
-        encoded = {name: encode_single(source, schema.single(name)) for name in names}
-        return {name: codes_of(schema.single(name), values) for name, values in encoded.items()}, source.rows
+        return {name: encode_single(source, schema.single(name)) for name in names}, source.rows
 
 
 def rows_with_class(classes: Codes | NDArray[np.intp], schema: Schema) -> NDArray[np.bool_]:

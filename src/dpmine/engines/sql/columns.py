@@ -33,6 +33,16 @@ def code_names(schema: Schema) -> dict[str, str]:
     }
 
 
+def sizes_of_columns(schema: Schema) -> dict[str, int]:
+    """How many numbers there may be in each column of values or codes, from 0 on, with that of a gap."""
+    sizes = {name: schema.single(attribute).size for attribute, name in code_names(schema).items()}
+    for attribute, name in value_names(schema).items():
+        single = schema.single(attribute)
+        count = single.values if isinstance(single, Ordered) else single.cells
+        sizes[name] = count + (single.gap is not None)
+    return sizes
+
+
 def list_names(schema: Schema) -> dict[str, str]:
     """The column of each attribute that has a list of codes."""
     return {attribute.name: f"l{place}" for place, attribute in enumerate(schema.lists)}

@@ -25,7 +25,7 @@ from dpmine.facts.sources import delimited, excel, json_lines
 from dpmine.facts.sources.lines_read import Flat, LinesRead
 from dpmine.facts.sources.moments_in_sql import moment_of
 from dpmine.facts.sources.source import places_of_numbers, places_of_texts
-from dpmine.facts.sources.texts_in_sql import FLOATS, NUMBER_OF_TEXT, number_of, text_of
+from dpmine.facts.sources.texts_in_sql import FLOATS, number_of, text_of
 from dpmine.facts.value_texts import list_of_texts, number_of_value, text_of_value
 
 PACKED = ("", ".gz", ".zst")
@@ -83,11 +83,7 @@ def number_of_text(rules: ReadingRules) -> str:
         plain = f"CASE WHEN {grouped} THEN replace(c, {mark}, '') WHEN contains(trim(c, ' '), {mark}) THEN NULL ELSE c END"
     if rules.decimal != ".":
         plain = f"CASE WHEN contains({plain}, '.') THEN NULL ELSE replace({plain}, {decimal}, '.') END"
-    return (
-        NUMBER_OF_TEXT
-        if plain == "c"
-        else NUMBER_OF_TEXT.replace("(c,", f"({plain},").replace("ELSE c END", f"ELSE {plain} END")
-    )
+    return f"TRY_CAST(CASE WHEN contains({plain}, '+-') THEN NULL ELSE {plain} END AS DOUBLE)"
 
 
 def _written(text: str) -> str:

@@ -12,9 +12,7 @@ from dpmine.base.errors import RequestError
 from dpmine.base.progress import Progress
 from dpmine.budget.rows import per_row, per_unit
 from dpmine.codes.rows import MOST_CENTRES
-from dpmine.facts.kinds.registry import encode_single
 from dpmine.facts.schema import Schema
-from dpmine.facts.sources import reading, require_columns
 from dpmine.language.model_keys import Nearest
 from dpmine.mining.clustering.inertia import private_inertia
 from dpmine.mining.clustering.mapping import map_of, measures_of
@@ -24,6 +22,7 @@ from dpmine.mining.clustering.synopsis import Synopsis
 from dpmine.mining.estimators import Amount, SchemaLike
 from dpmine.mining.model_estimator import ModelEstimator, Predictions
 from dpmine.mining.parameters import check_number
+from dpmine.models.trees import encode_values
 from dpmine.report.cluster_maps import ClusterMap, map_figure, map_svg
 from dpmine.report.clusters import clusters_text, left_out_words
 from dpmine.results.estimates import Estimate
@@ -131,9 +130,8 @@ class ClusterEstimator(ModelEstimator[Clusters]):
 
     def _positions(self, X: Any) -> Points:
         space = self._fitted().space_
-        with reading(_columns(X, space)) as source:
-            require_columns(source, list(space.names))
-            return space.positions([encode_single(source, attribute) for attribute in space.attributes])
+        values, _ = encode_values(_columns(X, space), self.schema_, space.names)
+        return space.positions([values[name] for name in space.names])
 
     # -- drawn ------------------------------------------------------------------------------------------------------
 

@@ -55,7 +55,9 @@ def _code_of(attribute: Ordered, column: str) -> exp.Expression:
     """The code that a value lies in: by dividing where codes begin at even steps, else by halving among where they begin."""
     starts, value = attribute.starts, exp.column(column)
     width = starts[1] if len(starts) > 1 else attribute.values
-    even = all(first == place * width for place, first in enumerate(starts))
+    ends = (*starts, attribute.values)
+    # The last cell may be shorter, never longer: dividing would lead beyond the last code, to that of gaps and further.
+    even = all(first == place * width for place, first in enumerate(starts)) and ends[-1] - ends[-2] <= width
     if not even:
         runs = [(first, code) for code, first in enumerate((*starts, attribute.values))]
         return _cast(band_of_runs(value, runs), CODE)

@@ -10,6 +10,7 @@ from dpmine.base.errors import DataError
 from dpmine.codes.domain import MOST_ROWS
 from dpmine.engines.cache import Cache
 from dpmine.engines.encoding import encoding_of
+from dpmine.engines.sql.columns import sizes_of_columns
 from dpmine.engines.sql.dialect import Dialect
 from dpmine.engines.sql.duckdb.codes import coded_rows
 from dpmine.engines.sql.duckdb.dialect import DUCKDB
@@ -50,13 +51,20 @@ class DuckDBFiles:
         """A value that cannot be read must fail here, where the owner sees it, and never behind the door."""
         import duckdb
 
-        names = self.coded.named_selects
-        whole = exp.select(exp.Count(this=exp.Star()), *(call("count", exp.column(name)) for name in names))
+        sizes = sizes_of_columns(self.schema)
+        others = [name for name in self.coded.named_selects if name not in sizes]
+        whole = exp.select(exp.Count(this=exp.Star()), *(call("count", exp.column(name)) for name in others))
+        for name in sizes:
+            whole = whole.select(exp.Min(this=exp.column(name)), exp.Max(this=exp.column(name)))
         text = whole.from_(self.coded.subquery("coded")).sql(dialect=self.dialect.name)
         try:
-            rows = int(self.source.cursor().execute(text).fetchall()[0][0])
+            rows, *found = self.source.cursor().execute(text).fetchall()[0]
         except duckdb.Error:
             raise DataError("The table holds a value that cannot be read, such as text that is not UTF-8.") from None
         if rows > MOST_ROWS:
             raise DataError(f"A table may have at most {MOST_ROWS} rows.")
+        ends = found[len(others) :]
+        for size, low, high in zip(sizes.values(), ends[::2], ends[1::2], strict=True):
+            if rows and not 0 <= low <= high < size:  # behind the door such a row would be in a cell of others, or fail
+                raise DataError("The DuckDB engine gave a row a code that no row can have. Use engine='memory'.")
         self.source.check_read_in_one_state()
