@@ -50,6 +50,7 @@ def columns() -> dict[str, pa.Array]:
         "us": pa.array(_wholes(-6 * 10**16, 2 * 10**17, in_us, -in_us), pa.timestamp("us")),
         "ns": pa.array(_wholes(-9 * 10**18, 9 * 10**18, in_ns, -in_ns), pa.timestamp("ns")),
         "zoned": pa.array(_wholes(-6 * 10**16, 2 * 10**17, in_us, -in_us), pa.timestamp("us", "Europe/Berlin")),
+        "zoned ns": pa.array(_wholes(-9 * 10**18, 9 * 10**18, in_ns, -in_ns), pa.timestamp("ns", "America/New_York")),
         "midnights": pa.array(_days(10**6), pa.timestamp("us")),
         "zoned midnights": pa.array(_days(10**6), pa.timestamp("us", "UTC")),
         "clock ms": pa.array(_wholes(0, in_ms - 1), pa.time32("ms")),

@@ -33,7 +33,7 @@ class Dated(Measured):
     So a value is the day, or the second, that a moment lies in. Numbers of a kind like this are seconds since 1970. The grid
     is what histograms, splits and models see: each of its cells is a unit of the calendar, the first from low on.
 
-    low, high   as ISO 8601
+    low, high   as ISO 8601, or as Python's dates
     grid        day, week, month, year, ...; "": the first from the kind's own on that makes at most 4,096 cells
     missing     what nulls and texts that are no date become: "own", "drop", or a date
     format      of texts, such as "%d.%m.%Y"; "": ISO 8601
@@ -58,6 +58,8 @@ class Dated(Measured):
 
     def __post_init__(self) -> None:
         where = f"Attribute {self.name!r}"
+        for field in ("low", "high", "missing"):
+            self._settle(field, iso_text(getattr(self, field)))
         minutes = zone_of(self.zone, where) if self.zone else 0
         self._settle("zone", zone_text(minutes) if minutes else "")
         if self.format and not {*self.rule.patterns[0].fields} & {*self.needs[0]}:
@@ -304,6 +306,13 @@ class Time(Dated):
 
     def form(self) -> dict[str, Any]:
         return super().form() | {"resolution": self.resolution}
+
+
+def iso_text(item: Any) -> Any:
+    """A date, datetime or time of Python's or TOML's as text; all else as it is."""
+    if isinstance(item, dt.datetime):
+        return item.isoformat(" ")
+    return item.isoformat() if isinstance(item, (dt.date, dt.time)) else item
 
 
 def seconds_in(resolution: str) -> int:

@@ -1,6 +1,5 @@
 """Columns of dates, moments and times of day: their table in a schema file, their values, and drafted bounds."""
 
-import datetime as dt
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,8 +9,7 @@ from dpmine.base.errors import SchemaError
 from dpmine.facts.calendar import DAY, date_of
 from dpmine.facts.encoding import Codes, smallest_type
 from dpmine.facts.kinds.columns import ColumnInHand, Proposal, SingleColumns
-from dpmine.facts.kinds.dates import AFTER_LAST, FIRST, Date, Dated, DateTime, Time
-from dpmine.facts.kinds.kind import DROP, OWN
+from dpmine.facts.kinds.dates import AFTER_LAST, FIRST, Date, Dated, DateTime, Time, iso_text
 from dpmine.facts.kinds.numeric import MOST_GRID_POINTS
 from dpmine.facts.moments import ISO_CLOCK, MomentRule, Moments
 from dpmine.facts.sources import Source
@@ -187,13 +185,7 @@ def _seconds(column: ColumnInHand, rule: MomentRule) -> list[int]:
 
 def _moment_at(table: dict[str, Any], key: str, where: str) -> str:
     """A date of TOML's own, or a text."""
-    item = table[key]
-    if isinstance(item, dt.datetime):
-        return item.isoformat(" ")
-    if isinstance(item, (dt.date, dt.time)):
-        return item.isoformat()
-    if key == "missing" and item in (OWN, DROP):
-        return str(item)
-    if not isinstance(item, str):
-        raise SchemaError(f"{where}: {key!r} must be a date or time, in quotes or not. Got {item!r} instead.")
-    return item
+    text = iso_text(table[key])
+    if not isinstance(text, str):
+        raise SchemaError(f"{where}: {key!r} must be a date or time, in quotes or not. Got {text!r} instead.")
+    return text

@@ -36,7 +36,7 @@ def moment_of(kind: str, rule: MomentRule) -> MomentInSql | None:
         return MomentInSql("CAST(NULL AS BIGINT)", "CAST(NULL AS BIGINT)")
     stored = seconds_of(kind)
     if stored is not None:
-        shift = f"({stored} + {60 * rule.zone})" if kind == ZONED else stored
+        shift = f"({stored} + {60 * rule.zone})" if kind in ZONED else stored
         return MomentInSql(_near(shift), str(nanoseconds_of(kind)))
     text = _text(kind)
     if text is None:

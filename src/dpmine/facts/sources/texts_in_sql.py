@@ -7,8 +7,8 @@ from typing import Final
 
 WHOLE_NUMBERS: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 FLOATS: Final = ("FLOAT", "DOUBLE")
-ZONED: Final = "TIMESTAMP WITH TIME ZONE"
-TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", ZONED)
+ZONED: Final = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
+TIMESTAMPS: Final = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", *ZONED)
 CLOCKS: Final = ("TIME", "TIME_NS")
 
 EARLIEST: Final = -9_223_372_036_854
@@ -69,7 +69,7 @@ def nanoseconds_of(kind: str) -> str | None:
 
 def _parts_of_a_second(kind: str) -> tuple[str, int] | None:
     """How many of its parts of a second lie between 1970 and a moment, and how many a second has."""
-    if kind == "TIMESTAMP_NS":
+    if kind in ("TIMESTAMP_NS", "TIMESTAMPTZ_NS"):
         return "epoch_ns(c)", 10**9
     if kind == "TIME_NS":  # Python's times of day end with microseconds
         return "(epoch_ns(c) // 1000)", 10**6
@@ -139,7 +139,7 @@ def _fraction(kind: str) -> str:
 
 def _text_of_timestamp(kind: str) -> str:
     """The date alone at midnight, but for moments with a time zone."""
-    seconds, zoned = seconds_of(kind), kind == ZONED
+    seconds, zoned = seconds_of(kind), kind in ZONED
     date = _date_text(f"make_timestamp({seconds} * 1000000)")  # in UTC, whatever the session's time zone
     zone = "'+00:00'" if zoned else "''"
     clock = f"concat(' ', {_clock_text(seconds)}, {_fraction(kind)}, {zone})"
