@@ -17,10 +17,11 @@ from dpmine.audit.laws import (
 )
 from dpmine.audit.pairs import COPY, ROUNDS, AuditPair, Outcome, answers, copied_schema
 from dpmine.facts.facts import Unit
+from dpmine.facts.kinds.dates import Date
 from dpmine.facts.kinds.nominal import Nominal
 from dpmine.facts.kinds.numeric import Numeric
 from dpmine.language.columns import col
-from dpmine.language.keys import AttributeKey, Bins, Group, Groups, Part, Test
+from dpmine.language.keys import AttributeKey, Bins, ByCalendar, Group, Groups, Part, Test
 from dpmine.language.model_keys import Nearest, NearestBands, Predicted, ScoreBands, ScoreLeaf, ScoreSplit
 from dpmine.language.views import LEAF, Split
 from dpmine.questions.histogram import Histogram
@@ -52,6 +53,7 @@ def noise_pairs() -> Iterator[AuditPair]:
     yield _sparse_histogram()
     yield _many_combinations()
     yield _keys()
+    yield _calendar()
     yield _cells_with_different_epsilons()
     yield _where()
     yield _composition()
@@ -214,6 +216,33 @@ def _keys() -> AuditPair:
         "1",
         copied_schema(200, LETTERS, Numeric("size", Decimal(0), Decimal(9), Decimal(1), Decimal(0))),
         ([{"letter": "b", "size": 8}], [{"letter": "b", "size": 8}] * 2),
+        ask,
+        laws=(
+            independent(buckets.law(1, 1.0), buckets.law(0, 1.0)),
+            independent(buckets.law(2, 1.0), buckets.law(0, 1.0)),
+        ),
+        tight=True,
+        runs=10_000,
+    )
+
+
+def _calendar() -> AuditPair:
+    keys = (ByCalendar("admitted", "weekday"), ByCalendar("admitted", "month"))
+    buckets = Buckets((0, 1, 2))
+    admitted = {"admitted": "2013-03-06"}  # a Wednesday
+
+    def ask(private: PrivateTable) -> list[Outcome]:
+        table = np.array(answers(private, Histogram(keys), 1)).reshape(-1, 8, 13)  # seven days and twelve months, and gaps
+        counts = table[:, 2, 2], table[:, 0, 0]  # the row's own cell, and another
+        return list(zip(*(buckets.of(column.tolist()) for column in counts), strict=True))
+
+    return AuditPair(
+        "histogram-by-the-calendar",
+        (HISTOGRAM, "dpmine.language.keys.ByCalendar"),
+        "A row has one weekday and one month, so exactly one combination gains one.",
+        "1",
+        copied_schema(200, Date("admitted", "2013-01-01", "2013-12-31", "month")),
+        ([admitted], [admitted] * 2),
         ask,
         laws=(
             independent(buckets.law(1, 1.0), buckets.law(0, 1.0)),
