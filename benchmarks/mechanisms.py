@@ -182,7 +182,7 @@ def all_losses() -> dict[str, Any]:
 
 
 def setting_of(statistic: str, epsilon: str, noise: FiniteMechanism) -> Setting:
-    moves = sensitivity_of(statistic, statistic_noise.grid_of(statistic, COLUMNS[statistic], SCHEMA))
+    moves = sensitivity_of(statistic, statistic_noise.numbers_of(statistic, COLUMNS[statistic], SCHEMA))
     return Setting(noise.inputs[0], noise.inputs[-1], Fraction(noise.step), moves, Epsilon.parse(epsilon))
 
 

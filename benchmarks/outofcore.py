@@ -104,10 +104,11 @@ def schema(rows: int) -> Schema:
     lines = ['name = "generated"', f"rows_at_most = {rows}", 'class = "class"']
     for i, size in enumerate(CATEGORIES):
         listed = ", ".join(f'"value {k}"' for k in range(size))
-        lines += [f"[attributes.n{i}]", 'kind = "nominal"', f"categories = [{listed}]"]
+        lines += [f"[attributes.n{i}]", 'kind = "nominal"', f"categories = [{listed}]", 'missing = "value 0"']
     for i, size in enumerate(RANGES):
-        lines += [f"[attributes.x{i}]", 'kind = "numeric"', "low = 0", f"high = {size - 1}", f"step = {step(size)}"]
-    lines += ["[attributes.class]", 'kind = "nominal"', 'categories = ["no", "yes"]']
+        lines += [f"[attributes.x{i}]", 'kind = "numeric"', "low = 0", f"high = {size - 1}"]
+        lines += [f"step = {step(size)}", "missing = 0"]
+    lines += ["[attributes.class]", 'kind = "nominal"', 'categories = ["no", "yes"]', 'missing = "no"']
     return Schema.from_toml("\n".join(lines))
 
 
